@@ -1,0 +1,72 @@
+"""Small helpers that the tests share: run score.py as a person would, write and read JSON Lines, look up a case."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
+DATA = ROOT / "data"
+FIXTURES = ROOT / "tests" / "fixtures"
+Row = dict[str, Any]
+
+sys.path[:0] = [path for path in (str(ROOT), str(ROOT / "tests")) if path not in sys.path]
+
+
+class Ran(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run_score(*arguments: object, script: Path = ROOT / "score.py", flags: tuple[str, ...] = (), stdin: bytes = b"", **environment: str) -> Ran:
+    """Run a command of score.py in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, *flags, str(script), *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
+    )
+    return Ran(done.returncode, done.stdout.decode("utf-8", "backslashreplace"), done.stderr.decode("utf-8", "backslashreplace"))
+
+
+def run_here(*arguments: object) -> Ran:
+    """Run a command of score.py in this process: the same command line, without starting an interpreter each time."""
+    import score
+
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = score.main([str(a) for a in arguments])
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+def write_jsonl(path: Path, rows: Iterable[Row]) -> Path:
+    """Write rows as JSON Lines; gives the path back."""
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8", newline="\n")
+    return path
+
+
+def read_jsonl(path: Path) -> list[Row]:
+    """Rows of a JSON Lines file; lines end at "\\n" only."""
+    return [json.loads(line) for line in path.read_bytes().decode("utf-8").split("\n") if line.strip()]
+
+
+def shared_case(case_id: str) -> Row:
+    """A case of the shared log; skips the test where the log is not there."""
+    path = SHARED / "cases" / "cases.jsonl"
+    if not path.exists():
+        pytest.skip("the shared case log is not there")
+    return next(row for row in read_jsonl(path) if row["id"] == case_id)
