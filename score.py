@@ -247,18 +247,21 @@ def open_file(path: Path) -> BinaryIO:
         raise InputError(f"{path}: cannot be read ({error.strerror})", 2) from None
 
 
+ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 def to_json(row: object) -> str:
     """One line of JSON as the product writes it: UTF-8 as it is, no NaN."""
-    return json.dumps(row, ensure_ascii=False, allow_nan=False)
+    return ENCODER.encode(row)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+def write_whole(path: Path, text: str | Iterable[str]) -> None:
+    """Write a file, given whole or in parts, whole or not at all."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(fresh, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            file.writelines([text] if isinstance(text, str) else text)
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, path)
@@ -371,6 +374,7 @@ def data_path(suite: str, given: str | None) -> Path:
 # Both sides of a match are folded, so the four i's (I, İ, ı, i) can all become one letter.
 TURKISH = (("\u0307", ""), ("ç", "c"), ("ğ", "g"), ("ö", "o"), ("ş", "s"), ("ü", "u"),
            ("â", "a"), ("î", "i"), ("û", "u"), ("'", ""), ("’", ""))
+BREAKS = ("\n", "\t", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x1f", "  ")
 QUOTES = re.compile("[“”„«»″]")
 FRACTION_SIGNS = (("½", ",5"), ("¼", ",25"), ("¾", ",75"))
 RAISED = re.compile("[²³¹⁰-₎①-⓿]")                     # a footnote mark or an exponent is no digit of the number
@@ -391,30 +395,40 @@ def lower(text: str) -> str:
     return text.lower().replace("ı", "i")
 
 
-def fold(text: str, lowered: str | None = None) -> str:
+def fold(text: str) -> str:
     """The one form in which all matching is done: ASCII letters in lower case, no marks, one plain space between words.
-    `lowered` is `lower(text)` where the caller has it already.
 
     >>> fold("GECİKMİŞ  İTİRAZ; **ISLAH** harcı, TBK'nın 3&nbsp;günü, ﬁil, 10²")
     'gecikmis itiraz; islah harci, tbknin 3 gunu, fiil, 10'
     """
-    folded = _fold_letters(lower(text) if lowered is None else lowered)
-    if not folded.isascii() or _has_markup(folded):         # rarer signs: make them plain in the text itself, then fold that
-        folded = _fold_letters(lower(_plain_signs(_drop_markup(text) if _has_markup(text) else text)))
-    if "\n" in folded or "  " in folded or not folded.isprintable():
-        return " ".join(folded.split())
-    return folded.strip()
+    letters = fold_letters(lower(text))
+    if not is_plain(letters):                               # rarer signs: make them plain in the text itself, then fold that
+        letters = fold_letters(lower(_plain_signs(_drop_markup(text) if _has_markup(text) else text)))
+    return one_spaced(letters)
 
 
-def _fold_letters(lowered: str) -> str:
+def fold_letters(lowered: str) -> str:
+    """ASCII letters for the Turkish ones, sign by sign."""
     for letter, plain in TURKISH:
         lowered = lowered.replace(letter, plain)
     return lowered
 
 
+def is_plain(letters: str) -> bool:
+    """Is nothing left to fold but spaces?"""
+    return letters.isascii() and not _has_markup(letters)
+
+
+def one_spaced(letters: str) -> str:
+    """One plain space between words, whatever stood there."""
+    if not letters.isascii() or any(map(letters.__contains__, BREAKS)):
+        return " ".join(letters.split())
+    return letters.strip()
+
+
 def _has_markup(text: str) -> bool:
-    return ("<" in text or "*" in text or "_" in text or "`" in text or "&" in text or "~~" in text
-            or "://" in text or "](" in text or "-" in text and "\n" in text)
+    return ("<" in text or "*" in text or "_" in text or "`" in text or "&" in text or "~" in text
+            or "://" in text or "[" in text or "-" in text and "\n" in text)
 
 
 def _plain_signs(text: str) -> str:
@@ -554,19 +568,22 @@ def count(folded: str) -> str:
     "3 gun; 17 gunluk; %20'si, %20; 1500 tl, 1500 tl; alacagin 2/3'si; 1 7 gun"
     """
     for signs, pattern, written in COUNTING:
-        if any(sign in folded for sign in signs):
+        if any(map(folded.__contains__, signs)):
             folded = pattern.sub(written, folded)
     return folded
 
 
 class Phrase(NamedTuple):
-    """A phrase made ready for matching. `probe` is a stretch of it without which it can't be in a folded text. A phrase with a number
-    is looked for beside its `anchors` only, and only where one of the `signs` of its number stands."""
+    """A phrase made ready for matching. `probe` is a stretch of it without which no rule can find it in a text, folded. A phrase with
+    a number is looked for beside its `anchors` only, and only where one of the `signs` of its number stands."""
+    published: str          # as the published rule looks for it
     folded: str
     probe: str
     counted: str            # "" for a phrase without a number
     anchors: tuple[str, ...]
     signs: tuple[str, ...]
+    ending: re.Pattern[str] | None      # what may follow it inside a word, where that is not anything
+    follows: bool           # does its anchor stand right after the number ("gun" in "3 gun")?
 
 
 class Hit(NamedTuple):
@@ -580,11 +597,13 @@ class Hit(NamedTuple):
 @lru_cache(maxsize=None)
 def phrase(text: str) -> Phrase:
     """Make a phrase ready for `hits`."""
-    folded = fold(text)
+    published, folded = lower(text), fold(text)
+    letters = one_spaced(fold_letters(published))           # less is dropped of it than of `folded`: a probe must stand in both
     counted = count(folded)
+    ending = UNIT_ENDING.get(counted.rsplit(" ", 1)[-1])
     number = re.search(r"\d+(?:/(\d+))?", counted)
     if not number:
-        return Phrase(folded, folded, "", (), ())
+        return Phrase(published, folded, folded if folded in letters else "", "", (), (), ending, False)
     stretches = [s.strip() for s in re.split(rf"[^a-z ]*\d[^a-z ]*|\b(?:{'|'.join(MONEY)})\b", counted)]
     probe = max((s for s in stretches if s in folded), key=len)
     value = int(number[0].split("/")[0])
@@ -597,7 +616,8 @@ def phrase(text: str) -> Phrase:
         anchors = (f"/{number[1]}", *[f"{sign}{letter}" for sign in _signs(int(number[1])) for letter in "td"])
     else:
         anchors = ("%", "yuzde") if "%" in counted else ("‰", "binde") if "‰" in counted else _signs(value)
-    return Phrase(folded, probe, counted, anchors, _signs(value))
+    return Phrase(published, folded, probe if probe in letters else "", counted, anchors, _signs(value), ending,
+                  bool(probe) and re.search(rf"\d {re.escape(probe)}", counted) is not None)
 
 
 def _signs(number: int) -> tuple[str, ...]:
@@ -615,8 +635,11 @@ def hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
     >>> [any(hits(phrase(p), text)) for p in ("üç gün", "13 gün", "onüç gün", "2/3", "yüzde yirmi", "yedi gün", "ek süre", "bir ay")]
     [True, True, True, True, True, False, True, False]
     """
-    if wanted.folded and not wanted.counted:
-        yield from _hits(wanted.folded, folded, 0)
+    return _counted_hits(wanted, folded) if wanted.counted else _hits(wanted.folded, wanted.ending, folded, 0)
+
+
+def _counted_hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
+    """All places of a phrase with a number."""
     for anchor in wanted.anchors:
         at = folded.find(anchor)
         while at >= 0:
@@ -627,24 +650,27 @@ def hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
 def _hits_at(wanted: Phrase, folded: str, anchor: str, at: int) -> Iterator[Hit]:
     """Places of a phrase with a number at this anchor, by counting what stands around it; a place further off has an anchor of its own."""
     left, right = max(0, at - len(wanted.counted) - 60), at + len(wanted.counted) + 20
+    at_end = wanted.folded.endswith(anchor) and anchor not in wanted.signs                    # after a sign the number may go on
+    if at_end and wanted.ending and not wanted.ending.match(folded, at + len(anchor)) \
+            or not any(map(folded[left:right].__contains__, wanted.signs)) \
+            or wanted.follows and not MAY_COUNT_BEFORE.search(folded[max(0, at - 12):at]):
+        return                                              # cheap to see that it can't be here
     begin = max(left - 200, folded.rfind(" ", max(0, left - 200), left) + 1, 0)
     window, after = folded[begin:right], folded[right:right + 60]
-    ends_in_it = wanted.folded.endswith(anchor) and anchor not in wanted.signs                # after a sign the number may go on
-    said = folded.rfind(wanted.folded, max(0, at - len(wanted.folded)), at + len(anchor)) if ends_in_it else -1
+    said = folded.rfind(wanted.folded, max(0, at - len(wanted.folded)), at + len(anchor)) if at_end else -1
     if said >= 0 and not MAY_COUNT_BEFORE.search(folded[max(0, said - 12):said]):
-        yield from _hits(wanted.folded, window + after, at, said - begin, said - begin)        # in the same words: nothing to count
-    elif any(sign in window for sign in wanted.signs):
+        yield from _hits(wanted.folded, wanted.ending, window + after, at, said - begin, said - begin)     # in the same words: nothing to count
+    elif wanted.counted in (text := count(window) + after):
         here = len(count(folded[begin:at]))
-        yield from _hits(wanted.counted, count(window) + after, at, here - len(wanted.counted) - 8, here)
+        yield from _hits(wanted.counted, wanted.ending, text, at, here - len(wanted.counted) - 8, here)
 
 
-def _hits(needle: str, text: str, place: int, first: int = 0, last: float = math.inf) -> Iterator[Hit]:
+def _hits(needle: str, ending: re.Pattern[str] | None, text: str, place: int, first: int = 0, last: float = math.inf) -> Iterator[Hit]:
     """Whole places of a folded and counted phrase that begin between `first` and `last`."""
-    ending = UNIT_ENDING.get(needle.rsplit(" ", 1)[-1])
-    at = text.find(needle, max(0, first))
+    at = text.find(needle, max(0, first)) if needle else -1
     while 0 <= at <= last:
         end = at + len(needle)
-        if not CUT_BEFORE.search(text[max(0, at - 2):at] + needle[0]) and not CUT_AFTER.match(text[end - 1:end + 2]) \
+        if (text[at - 1:at] == " " or not CUT_BEFORE.search(text[max(0, at - 2):at] + needle[0])) and not CUT_AFTER.match(text, end - 1) \
                 and (ending is None or ending.match(text, end)):
             yield Hit(text, at, end, place or at)
         at = text.find(needle, at + 1)
@@ -784,8 +810,9 @@ def _read_any(path: Path, suite: str, questions: Mapping[str, Row], problems: Pr
 
 def _read_jsonl(path: Path, suite: str, problems: Problems) -> Iterator[tuple[Answer, bool]]:
     in_order: Counter[tuple[str, str]] = Counter()
+    name = str(path)
     for line, row in read_rows(path):
-        where = f"{path}:{line}"
+        where = f"{name}:{line}"
         question_id, text = row.get("question_id"), row.get("answer")
         model, attempt, status = row.get("model", path.stem), row.get("attempt"), row.get("status") or "ok"
         if text is None and status in NO_ANSWER:
@@ -808,7 +835,7 @@ def _read_jsonl(path: Path, suite: str, problems: Problems) -> Iterator[tuple[An
         if attempt is None:
             in_order[model, question_id] += 1
             attempt = in_order[model, question_id]
-        elif in_order[model, question_id]:
+        elif (model, question_id) in in_order:
             problems.add(where, f'"attempt" is {attempt}, but an earlier answer of "{model}" to question {question_id} has none; '
                          "expected attempts on all of them or on none")
         yield Answer(row.get("suite", suite), model, question_id, int(attempt), str(text), status, where, row), False
@@ -2440,11 +2467,9 @@ PAIRED_UP_TO = 20                           # more models than this are not comp
 
 
 class FactSheet(NamedTuple):
-    """A question of suite iik made ready: facts and markers as phrases, and which facts are specific."""
+    """A question of suite iik made ready: facts and (by number) markers as phrases, and which facts are specific."""
     facts: list[list[Phrase]]
-    markers: list[Phrase]
-    published_facts: list[list[str]]
-    published_markers: list[str]
+    markers: dict[int, Phrase]
     specific: list[bool]
 
 
@@ -2453,6 +2478,13 @@ class FactResult(NamedTuple):
     found: list[bool]
     asserted: list[int]
     denied: list[int]
+
+
+class Examined(NamedTuple):
+    """An answer with what it holds by the rule asked for and, beside it, by the published one."""
+    answer: Answer
+    result: FactResult
+    reference: FactResult
 
 
 class Tally(NamedTuple):
@@ -2470,28 +2502,38 @@ class Tally(NamedTuple):
 def fact_sheet(question: Row) -> FactSheet:
     """Prepare a question once, for all answers to it."""
     facts, markers = question["anahtar_bilgiler"], question["yanlis_isaretler"]
-    return FactSheet([[phrase(v) for v in fact] for fact in facts], [phrase(m) for m in markers],
-                     [[lower(v) for v in fact] for fact in facts], [lower(m) for m in markers],
+    return FactSheet([[phrase(v) for v in fact] for fact in facts], dict(enumerate(map(phrase, markers))),
                      [any(map(is_specific, fact)) for fact in facts])
+
+
+def narrowed(sheet: FactSheet, folded: str) -> FactSheet:
+    """The sheet with those spellings alone that can stand in a text at all, by either rule."""
+    return FactSheet([[v for v in fact if v.probe in folded] for fact in sheet.facts],
+                     {n: m for n, m in sheet.markers.items() if m.probe in folded}, sheet.specific)
 
 
 def match_turkish(sheet: FactSheet, folded: str) -> FactResult:
     """Facts and markers by the product's own rule: word starts, whole numbers by value, denied markers not counted."""
-    found = [any(v.probe in folded and any(hits(v, folded)) for v in fact) for fact in sheet.facts]
     asserted: list[int] = []
     denied: list[int] = []
-    for number, marker in enumerate(sheet.markers):
-        if marker.probe in folded:
-            denials = [is_denied(hit) for hit in hits(marker, folded)]
-            if denials:
-                (denied if all(denials) else asserted).append(number)
-    return FactResult(found, asserted, denied)
+    for number, marker in sheet.markers.items():
+        denials = [is_denied(hit) for hit in hits(marker, folded)]
+        if denials:
+            (denied if all(denials) else asserted).append(number)
+    return FactResult([_says(folded, fact) for fact in sheet.facts], asserted, denied)
+
+
+def _says(folded: str, spellings: list[Phrase]) -> bool:
+    for spelling in spellings:
+        for _ in hits(spelling, folded):
+            return True
+    return False
 
 
 def match_reference(sheet: FactSheet, lowered: str) -> FactResult:
     """The published rule to the letter: lower case, ı as i, any substring."""
-    return FactResult([any(v in lowered for v in fact) for fact in sheet.published_facts],
-                      [number for number, marker in enumerate(sheet.published_markers) if marker in lowered], [])
+    return FactResult([True in [v.published in lowered for v in fact] for fact in sheet.facts],
+                      [number for number, marker in sheet.markers.items() if marker.published in lowered], [])
 
 
 @lru_cache(maxsize=None)
@@ -2539,12 +2581,18 @@ def examine(sheet: FactSheet, answer: Answer) -> tuple[FactResult, FactResult]:
         nothing = FactResult([False] * len(sheet.facts), [], [])
         return nothing, nothing
     lowered = lower(answer.text)
-    return match_turkish(sheet, fold(answer.text, lowered)), match_reference(sheet, lowered)
+    letters = fold_letters(lowered)
+    if is_plain(letters):                                   # nothing was dropped: both rules read the same words
+        folded = one_spaced(letters)
+        sheet = narrowed(sheet, folded)
+        return match_turkish(sheet, folded), match_reference(sheet, lowered)
+    folded = fold(answer.text)
+    return match_turkish(narrowed(sheet, folded), folded), match_reference(sheet, lowered)
 
 
 def tally(sheet: FactSheet, result: FactResult, reference: FactResult, answered: bool) -> Tally:
     """Count a result, with what the published rule makes of the same answer beside it."""
-    return Tally(sum(result.found), len(sheet.facts), sum(f for f, s in zip(result.found, sheet.specific, strict=True) if s),
+    return Tally(sum(result.found), len(sheet.facts), sum(map(operator.and_, result.found, sheet.specific)),
                  sum(sheet.specific), len(result.asserted), fact_score(sum(reference.found), len(sheet.facts), len(reference.asserted)),
                  sum(map(operator.ne, result.found, reference.found)), answered)
 
@@ -2558,14 +2606,19 @@ def nothing(sheet: FactSheet) -> Tally:
 Tallies = dict[str, dict[str, list[Tally]]]       # by model, then by question, one an attempt
 
 
-def tally_answers(answers: Iterable[Answer], sheets: Mapping[str, FactSheet], match: str) -> Tallies:
-    """Examine every answer by both rules and tally it by the one asked for."""
-    tallies: Tallies = {}
+def examine_all(answers: Iterable[Answer], sheets: Mapping[str, FactSheet], match: str) -> Iterator[Examined]:
+    """Every answer by the rule asked for and by the published one."""
     for answer in answers:
-        sheet = sheets[answer.question_id]
-        turkish, reference = examine(sheet, answer)
+        turkish, reference = examine(sheets[answer.question_id], answer)
+        yield Examined(answer, turkish if match == "turkish" else reference, reference)
+
+
+def tally_answers(examined: Iterable[Examined], sheets: Mapping[str, FactSheet]) -> Tallies:
+    """Tally every answer."""
+    tallies: Tallies = {}
+    for answer, result, reference in examined:
         tallies.setdefault(answer.model, {}).setdefault(answer.question_id, []).append(
-            tally(sheet, turkish if match == "turkish" else reference, reference, not answer.missing))
+            tally(sheets[answer.question_id], result, reference, not answer.missing))
     return tallies
 
 
@@ -2583,26 +2636,38 @@ def fact_scores(model: str, tallies: Mapping[str, Sequence[Tally]], blank: Mappi
 
 
 def _mean(values: Sequence[Fraction]) -> Fraction:
-    return values[0] if len(values) == 1 else sum(values, Fraction(0)) / len(values)
+    return mean(values) or Fraction(0)
 
 
-def fact_rows(answer: Answer, sheet: FactSheet, question: Row, match: str) -> Iterator[Row]:
-    """Verdict rows of one answer: f1, f2, ... (PASS = found), y1, y2, ... (PASS = absent or denied; null where nothing was answered),
-    and the row of the attempt. `report` recomputes every figure from them."""
-    turkish, reference = examine(sheet, answer)
-    result = turkish if match == "turkish" else reference
+class RowEnds(NamedTuple):
+    """What stands in a verdict row before and after its verdict, whoever answered."""
+    before: str
+    after: str
+
+
+def row_ends(sheet: FactSheet, question: Row) -> list[RowEnds]:
+    """The ends of a question's verdict rows: f1, f2, ..., then y1, y2, ..."""
+    criteria = [(f"f{n}", "specific" if specific else "fact", to_json(fact))
+                for n, (fact, specific) in enumerate(zip(question["anahtar_bilgiler"], sheet.specific, strict=True), 1)]
+    criteria += [(f"y{n}", "marker", marker) for n, marker in enumerate(question["yanlis_isaretler"], 1)]
+    return [RowEnds(f', "criterion_id": "{name}", "dimension": "{dimension}", "verdict": ', f', "rubric": "{short_hash(text)}"}}\n')
+            for name, dimension, text in criteria]
+
+
+def fact_rows(examined: Examined, sheet: FactSheet, ends: Sequence[RowEnds], match: str) -> str:
+    """Verdict rows of one answer, as lines: f1, f2, ... (PASS = found), y1, y2, ... (PASS = absent or denied; null where nothing was
+    answered), and the row of the attempt. `report` recomputes every figure from them."""
+    answer, result, reference = examined
     counted = tally(sheet, result, reference, not answer.missing)
-    key = {"suite": "iik", "model": answer.model, "question_id": answer.question_id, "attempt": answer.attempt}
-    common = {"judge": "code", "by": "missing" if answer.missing else "code", "match": match, "answer_sha": short_hash(answer.text)}
-    for number, (found, specific) in enumerate(zip(result.found, sheet.specific, strict=True)):
-        yield {**key, "criterion_id": f"f{number + 1}", "dimension": "specific" if specific else "fact", "verdict": "PASS" if found else "FAIL",
-               **common, "rubric": short_hash(to_json(question["anahtar_bilgiler"][number]))}
-    for number, marker in enumerate(question["yanlis_isaretler"]):
-        verdict = None if answer.missing else "FAIL" if number in result.asserted else "PASS"
-        yield {**key, "criterion_id": f"y{number + 1}", "dimension": "marker", "verdict": verdict, **common, "rubric": short_hash(marker)}
-    yield {**key, "row": "attempt", "status": "empty" if answer.missing and answer.status == "ok" else answer.status, "cited": None,
-           "unverified": None, "tools": [], "seconds": answer.extra.get("seconds"), "cost": answer.extra.get("cost"),
-           "published": str(counted.published), "differ": counted.differ}
+    key = to_json({"suite": "iik", "model": answer.model, "question_id": answer.question_id, "attempt": answer.attempt})[:-1]
+    by = f', "judge": "code", "by": "{"missing" if answer.missing else "code"}", "match": "{match}", "answer_sha": "{short_hash(answer.text)}"'
+    verdicts = ['"PASS"' if found else '"FAIL"' for found in result.found]
+    verdicts += ["null" if answer.missing else '"FAIL"' if number in result.asserted else '"PASS"' for number in sheet.markers]
+    attempt = {"row": "attempt", "status": "empty" if answer.missing and answer.status == "ok" else answer.status, "cited": None,
+               "unverified": None, "tools": [], "seconds": answer.extra.get("seconds"), "cost": answer.extra.get("cost"),
+               "published": str(counted.published), "differ": counted.differ}
+    rows = [f"{key}{before}{verdict}{by}{after}" for (before, after), verdict in zip(ends, verdicts, strict=True)]
+    return "".join(rows) + f"{key}, {to_json(attempt)[1:]}\n"
 
 
 class Explained(NamedTuple):
@@ -2612,10 +2677,9 @@ class Explained(NamedTuple):
     lines: list[str]
 
 
-def explain(answer: Answer, sheet: FactSheet, question: Row, match: str) -> Explained:
+def explain(examined: Examined, sheet: FactSheet, question: Row) -> Explained:
     """What was found (with its place), missed and wrongly asserted, in Turkish."""
-    turkish, reference = examine(sheet, answer)
-    result = turkish if match == "turkish" else reference
+    answer, result, _ = examined
     lines = [] if not answer.missing else ["- Cevap yok."]
     for number, fact in enumerate(question["anahtar_bilgiler"]):
         what = f"{fact[0]}{' (spesifik)' if sheet.specific[number] else ''}"
@@ -2663,15 +2727,17 @@ def facts_board(tallies: Tallies, blank: Mapping[str, Tally], questions: Mapping
                  [[f"{place}. {s.model}", fixed(s.score * 100, 2), fixed(s.strict and s.strict * 100, 2), f"{s.specific_found}/{s.specific}", s.asserted,
                    s.unanswered, fixed(s.published * 100, 2), s.differ] for place, s in zip(ranks([s.score for s in scores]), scores, strict=True)],
                  [*paired_with_first(scores), signature])
-    topics = Table("by topic", ["topic", *[s.model for s in scores]],
-                   [[f"{q} {questions[q]['konu']}", *[fixed(s.by_question[k] * 100) for s in scores]] for k, q in enumerate(blank)], [TOPIC_NOTE])
     data = {"suite": "iik", "match": match, "questions": len(blank), "facts": facts, "specific": specific,
             "models": [{"rank": place, "model": s.model, "score": float(s.score * 100), "strict": None if s.strict is None else float(s.strict * 100),
                         "specific_found": s.specific_found, "specific": s.specific, "false_markers": s.asserted, "unanswered": s.unanswered,
                         "as_published": float(s.published * 100), "facts_that_differ": s.differ,
-                        "by_question": {q: float(v * 100) for q, v in zip(blank, s.by_question, strict=True)}}
+                        "by_question": {q: 100 * v.numerator / v.denominator for q, v in zip(blank, s.by_question, strict=True)}}
                        for place, s in zip(ranks([s.score for s in scores]), scores, strict=True)], "notes": main.notes[:-1], "signature": signature, "note": TOPIC_NOTE}
-    return Board([main, topics] if len(scores) <= PAIRED_UP_TO else [main], data)
+    if len(scores) > PAIRED_UP_TO:
+        return Board([main], data)
+    topics = Table("by topic", ["topic", *[s.model for s in scores]],
+                   [[f"{q} {questions[q]['konu']}", *[fixed(s.by_question[k] * 100) for s in scores]] for k, q in enumerate(blank)], [TOPIC_NOTE])
+    return Board([main, topics], data)
 
 
 def paired_with_first(scores: Sequence[FactScores]) -> list[str]:
@@ -4185,7 +4251,8 @@ class FactRows:
             try:
                 self.attempts[place] = Fraction(row.get("published", 0)), int(row.get("differ", 0))
             except (ValueError, TypeError, ZeroDivisionError):
-                return f'"published" is {shown(row.get("published"))} and "differ" is {shown(row.get("differ"))}; expected a fraction and a whole number'
+                return (f'"published" is {shown(row.get("published"))} and "differ" is {shown(row.get("differ"))}; '
+                        "expected a fraction and a whole number")
             return None
         if row["criterion_id"] not in criteria:
             return f'criterion "{row["criterion_id"]}" of question "{row["question_id"]}" is not in the question file'
@@ -4720,22 +4787,22 @@ def cmd_facts(args: argparse.Namespace) -> int:
     answers = read_answers(args.answers, "iik", questions)
     sheets = {question_id: fact_sheet(row) for question_id, row in questions.items()}
     blank = {question_id: nothing(sheet) for question_id, sheet in sheets.items()}
-    tallies = tally_answers(answers, sheets, args.match)
+    examined = list(examine_all(answers, sheets, args.match))
+    tallies = tally_answers(examined, sheets)
     show(facts_board(tallies, blank, questions, args.match, signature("iik", path, match=args.match, answers=len(answers))), args.format)
     if args.explain or args.explain_dir:
-        order = list(questions)
-        pages = {}
-        for model in tallies:
-            explained = [explain(a, sheets[a.question_id], questions[a.question_id], args.match)
-                         for a in sorted(answers, key=lambda a: (order.index(a.question_id), a.attempt)) if a.model == model]
-            pages[model] = explanation(model, explained, questions, fact_scores(model, tallies[model], blank))
+        order = {question_id: place for place, question_id in enumerate(questions)}
+        explained: dict[str, list[Explained]] = {model: [] for model in tallies}
+        for e in sorted(examined, key=lambda e: (order[e.answer.question_id], e.answer.attempt)):
+            explained[e.answer.model].append(explain(e, sheets[e.answer.question_id], questions[e.answer.question_id]))
+        pages = {model: explanation(model, of, questions, fact_scores(model, tallies[model], blank)) for model, of in explained.items()}
         if args.explain:
             print("\n" + "\n\n".join(pages.values()))
         if args.explain_dir:
             write_pages(Path(args.explain_dir), pages)
     if args.output:
-        write_whole(Path(args.output), "".join(to_json(row) + "\n" for a in answers
-                                               for row in fact_rows(a, sheets[a.question_id], questions[a.question_id], args.match)))
+        ends = {question_id: row_ends(sheet, questions[question_id]) for question_id, sheet in sheets.items()}
+        write_whole(Path(args.output), (fact_rows(e, sheets[q := e.answer.question_id], ends[q], args.match) for e in examined))
         say(f"verdict rows written to {args.output}")
     return 0
 

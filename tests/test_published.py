@@ -129,7 +129,8 @@ def test_dimension_shares_are_averaged_by_question_not_pooled():
     for dimension in ("application", "conclusion"):
         pooled = COMPOSITION["criteria_by_dimension"][dimension] * attempts
         assert str(published[dimension]) not in {score.fixed(Fraction(100 * k, pooled)) for k in range(pooled + 1)}
-    # By question it fits: 252 = 42 questions * 3 attempts * 2 criteria; 756 and 504 = 42 * 3 attempts * 6 or 4, a question with 3 or 4 criteria among them.
+    # By question it fits: 252 = 42 questions * 3 attempts * 2 criteria; 756 and 504 = 42 * 3 attempts * 6 or 4, with a question of 3 or 4
+    # criteria among them.
     for dimension, met, parts in (("application", 182, 252), ("conclusion", 587, 756), ("conclusion", 391, 504)):
         whole, unit = divmod(met, parts // QUESTIONS)
         by_question = [Fraction(1)] * whole + [Fraction(unit, parts // QUESTIONS)] + [Fraction(0)] * (QUESTIONS - whole - 1)

@@ -98,6 +98,7 @@ def test_exact_p_does_not_depend_on_order(differences):
     assert score.sign_flip_p(differences[:20]) == score.sign_flip_p(sorted(differences[:20]))
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.fractions(min_value=0, max_value=1, max_denominator=50), min_size=1, max_size=12))
 def test_holm_is_statsmodels_holm(p_values):
     theirs = multitest.multipletests([float(p) for p in p_values], method="holm")[1]
