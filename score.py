@@ -64,6 +64,7 @@ import bisect
 import codecs
 import contextlib
 import errno
+import gc
 import hashlib
 import io
 import itertools
@@ -79,9 +80,9 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 if TYPE_CHECKING:
     import datetime
@@ -247,6 +248,22 @@ def open_file(path: Path) -> BinaryIO:
         raise InputError(f"{path}: cannot be read ({error.strerror})", 2) from None
 
 
+class LazyPattern:
+    """A regular expression that is compiled when it is first used: `--help` need not wait for all of them."""
+
+    def __init__(self, text: str, flags: int = 0) -> None:
+        self.source = (text, flags)
+
+    def __getattr__(self, name: str) -> Any:                # once for each of search, sub, ...; then it is an attribute
+        setattr(self, name, getattr(re.compile(*self.source), name))
+        return getattr(self, name)
+
+
+def lazy(text: str, flags: int = 0) -> re.Pattern[str]:
+    """What `re.compile` gives, later."""
+    return cast("re.Pattern[str]", LazyPattern(text, flags))
+
+
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
@@ -301,8 +318,8 @@ QUESTION_FIELDS: dict[str, dict[str, tuple[str, Callable[[Any], bool]]]] = {
         "difficulty": (" or ".join(DIFFICULTIES), lambda v: v in DIFFICULTIES),
         "task": ("research or analysis", lambda v: v in ("research", "analysis")),
         "question": TEXT, "service": TEXT, "as_of": TEXT,
-        "criteria": ("a list of criteria, each with id, dimension, rule, elements (a list of objects with text) and reference",
-                     lambda v: _is_list(v, _is_criterion)),
+        "criteria": ("a list of criteria, each with an id of its own, dimension, rule, elements (a list of objects with text) and reference",
+                     lambda v: _is_list(v, _is_criterion) and len({c["id"] for c in v}) == len(v)),
         "gold": ("a list of sources, each with source, locator, numbers and passages",
                  lambda v: isinstance(v, list) and all(isinstance(g, dict) and _is_text(g.get("source")) for g in v)),
     },
@@ -375,19 +392,19 @@ def data_path(suite: str, given: str | None) -> Path:
 TURKISH = (("\u0307", ""), ("ç", "c"), ("ğ", "g"), ("ö", "o"), ("ş", "s"), ("ü", "u"),
            ("â", "a"), ("î", "i"), ("û", "u"), ("'", ""), ("’", ""))
 BREAKS = ("\n", "\t", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x1f", "  ")
-QUOTES = re.compile("[“”„«»″]")
+QUOTES = lazy("[“”„«»″]")
 FRACTION_SIGNS = (("½", ",5"), ("¼", ",25"), ("¾", ",75"))
-RAISED = re.compile("[²³¹⁰-₎①-⓿]")                     # a footnote mark or an exponent is no digit of the number
-DROPPED = re.compile("[\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff'‘’ʼ´]")
-DASH = re.compile("[‐-―−]")
-LINE_HYPHEN = re.compile(r"(?<=[^\W\d_])[-‐\u00ad]\s*\n\s*(?=[a-zçğıöşü])")
+RAISED = lazy("[²³¹⁰-₎①-⓿]")                     # a footnote mark or an exponent is no digit of the number
+DROPPED = lazy("[\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff'‘’ʼ´]")
+DASH = lazy("[‐-―−]")
+LINE_HYPHEN = lazy(r"(?<=[^\W\d_])[-‐\u00ad]\s*\n\s*(?=[a-zçğıöşü])")
 TAG = r"</?[a-zA-Z][^<>]{0,300}>"
-TAG_IN_NUMBER = re.compile(rf"(?<=\d)(?:{TAG})+(?=\d)")
-BLOCK_TAG = re.compile(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]{0,300}>", re.I)
-INLINE_TAG = re.compile(TAG)
-LINK = re.compile(r"\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")
-ADDRESS = re.compile(r"https?://[^\s<>)\]]+")
-EMPHASIS = re.compile(r"(?<![\d*_`])(?:[*_`]+|~~)|(?:[*_`]+|~~)(?![\d*_`])")
+TAG_IN_NUMBER = lazy(rf"(?<=\d)(?:{TAG})+(?=\d)")
+BLOCK_TAG = lazy(r"</?(?:br|p|div|li|ul|ol|td|th|tr|table|h[1-6])\b[^<>]{0,300}>", re.I)
+INLINE_TAG = lazy(TAG)
+LINK = lazy(r"\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")
+ADDRESS = lazy(r"https?://[^\s<>)\]]+")
+EMPHASIS = lazy(r"(?<![\d*_`])(?:[*_`]+|~~)|(?:[*_`]+|~~)(?![\d*_`])")
 
 
 def lower(text: str) -> str:
@@ -428,7 +445,7 @@ def one_spaced(letters: str) -> str:
 
 def _has_markup(text: str) -> bool:
     return ("<" in text or "*" in text or "_" in text or "`" in text or "&" in text or "~" in text
-            or "://" in text or "[" in text or "-" in text and "\n" in text)
+            or "://" in text or "[" in text or ("-" in text and "\n" in text))
 
 
 def _plain_signs(text: str) -> str:
@@ -444,7 +461,7 @@ def _drop_markup(text: str) -> str:
     text = ADDRESS.sub(" ", LINK.sub(r"\1", LINE_HYPHEN.sub("", text)))
     text = EMPHASIS.sub("", INLINE_TAG.sub("", BLOCK_TAG.sub(" ", TAG_IN_NUMBER.sub(" ", text))))
     if "&" in text:
-        import html                                        # only texts with entities need its tables
+        import html  # only texts with entities need its tables
         text = html.unescape(text)
     return text
 
@@ -453,7 +470,7 @@ UNITS = {"bir": 1, "iki": 2, "uc": 3, "dort": 4, "bes": 5, "alti": 6, "yedi": 7,
 TENS = {"on": 10, "yirmi": 20, "otuz": 30, "kirk": 40, "elli": 50, "altmis": 60, "yetmis": 70, "seksen": 80, "doksan": 90}
 SCALES = {"bin": 10**3, "milyon": 10**6, "milyar": 10**9}
 NUMBER_WORD = "|".join(sorted([*UNITS, *TENS, *SCALES, "yuz", "bucuk"], key=len, reverse=True))
-NUMBER_WORDS = re.compile(NUMBER_WORD)
+NUMBER_WORDS = lazy(NUMBER_WORD)
 NUMBER_TOKEN = rf"(?:\d+(?:[.,]\d+)*|(?:{NUMBER_WORD})+)"    # "1.500,00", "yedi", "onyedi"
 
 
@@ -504,7 +521,7 @@ def _read_number(words: Sequence[str]) -> tuple[Number | None, int]:
             group, room = group + UNITS[word], 1
         elif word in TENS and room > 10:
             group, room = group + TENS[word], 10
-        elif word == "yuz" and (not group and room == 1000 or 2 <= group <= 9 and room == 1):
+        elif word == "yuz" and ((not group and room == 1000) or (2 <= group <= 9 and room == 1)):
             group, room = (group or 1) * 100, 100
         elif word == "bucuk" and group and not total:
             group, room = group + Fraction(1, 2), 0
@@ -524,11 +541,11 @@ OURS = r"(?:m|m[iu]z|n[iu]z)(?:[aeiu]|[iu]n|d[ae]n?|l[ae])?"         # "ayım", 
 IS = r"(?:[dt][iu]r?|s[ae])?"                                       # "gündür", "gündü", "günse"
 ENDING = rf"(?:l[ae]r)?(?:l[iu][kg])?(?:[iu]{OURS}|{CASES}){IS}"
 HAFTA_ENDING = rf"(?:y[aeiu]|n[iu]n|d[ae]n?|yl[ae]|{OURS}|s{CASES}|l[ae]r{CASES}|l[iu][kg]{CASES}|y)?(?:ki)?{IS}"
-UNIT_ENDING = {unit: re.compile(rf"{HAFTA_ENDING if unit == 'hafta' else ENDING}(?![a-z])")
+UNIT_ENDING = {unit: lazy(rf"{HAFTA_ENDING if unit == 'hafta' else ENDING}(?![a-z])")
                for unit in ("gun", "hafta", "ay", "yil")}
 
 WORDS = rf"(?:{NUMBER_WORD})+"
-RUN = re.compile(rf"(?<![a-z\d])(?<!\d[.,/]){NUMBER_TOKEN}(?: {NUMBER_TOKEN})*(?![a-z\d]|[.,/]\d)")
+RUN = lazy(rf"(?<![a-z\d])(?<!\d[.,/]){NUMBER_TOKEN}(?: {NUMBER_TOKEN})*(?![a-z\d]|[.,/]\d)")
 VALUE = r"\d+(?:\.\d+)?"
 MONEY = {"tl": "turk lirasi|lira|try|tl|₺", "usd": "abd dolari|dolar|usd|$", "eur": "avro|euro|eur|€"}
 ANY_MONEY = "|".join(MONEY.values()).replace("$", "[$]")
@@ -536,20 +553,20 @@ Rewrite = Callable[[re.Match[str]], str]
 # How numbers come to be compared by value: read top to bottom, each line rewrites the text for the next. A line is tried only
 # on a text that holds one of its signs.
 COUNTING: list[tuple[tuple[str, ...], re.Pattern[str], str | Rewrite]] = [
-    (("gun", "ay", "yil", "hafta", "tl"), re.compile(r"(?<=\d)(?=(?:gun|hafta|ay|yil|tl)(?![a-z]))"), " "),         # "3gün"
-    (("0 ",), re.compile(rf"\b\d{{1,3}}(?: \d{{3}})+(?=(?:,\d+)? ?(?:{ANY_MONEY}))"), lambda m: m[0].replace(" ", "")),   # "690 000 TL"
+    (("gun", "ay", "yil", "hafta", "tl"), lazy(r"(?<=\d)(?=(?:gun|hafta|ay|yil|tl)(?![a-z]))"), " "),         # "3gün"
+    (("0 ",), lazy(rf"\b\d{{1,3}}(?: \d{{3}})+(?=(?:,\d+)? ?(?:{ANY_MONEY}))"), lambda m: m[0].replace(" ", "")),   # "690 000 TL"
     (("de ", "te ", "da ", "ta "),                                                                              # "yüzde onu"
-     re.compile(rf"\b(yuzde|binde|(?:{WORDS}|\d+)[dt][ae]) ({WORDS}(?: (?!{WORDS}[dt][ae] (?:{WORDS}|\d)){WORDS})*)"
+     lazy(rf"\b(yuzde|binde|(?:{WORDS}|\d+)[dt][ae]) ({WORDS}(?: (?!{WORDS}[dt][ae] (?:{WORDS}|\d)){WORDS})*)"
                 rf"(?=[a-z])(s?{CASES}{IS})(?![a-z])"), r"\1 \2'\3"),
     (("",), RUN, lambda m: " ".join(map(number_text, read_numbers(m[0].split())))),                              # "on yedi"
-    (("(",), re.compile(rf"(?<![\d.])({VALUE}) \(\s?(?:yalniz )?\1\s?\)"), r"\1"),                               # "üç (3)"
-    (("%", "yuzde"), re.compile(rf"(?:%|\byuzde) ?({VALUE})"), r"%\1"),
-    (("%",), re.compile(rf"(?<![\d.%])({VALUE}) ?%(?!\d)"), r"%\1"),
-    (("‰", "binde"), re.compile(rf"(?:‰|\bbinde) ?({VALUE})"), r"‰\1"),
+    (("(",), lazy(rf"(?<![\d.])({VALUE}) \(\s?(?:yalniz )?\1\s?\)"), r"\1"),                               # "üç (3)"
+    (("%", "yuzde"), lazy(rf"(?:%|\byuzde) ?({VALUE})"), r"%\1"),
+    (("%",), lazy(rf"(?<![\d.%])({VALUE}) ?%(?!\d)"), r"%\1"),
+    (("‰", "binde"), lazy(rf"(?:‰|\bbinde) ?({VALUE})"), r"‰\1"),
     (("de ", "te ", "da ", "ta "),                                                                              # "üçte iki"
-     re.compile(rf"\b({WORDS}|\d+)[dt][ae] (\d+)"), lambda m: f"{m[2]}/{number_text(*read_numbers([m[1]]))}"),
-    *[((sign,), re.compile(rf"[{sign}] ?({VALUE})"), rf"\1 {unit}") for sign, unit in (("₺", "tl"), ("$", "usd"), ("€", "eur"))],
-    *[(tuple(names.split("|")), re.compile(rf"({VALUE}) ?(?:{names.replace('$', '[$]')})"), rf"\1 {unit}") for unit, names in MONEY.items()],
+     lazy(rf"\b({WORDS}|\d+)[dt][ae] (\d+)"), lambda m: _part_of_parts(m)),
+    *[((sign,), lazy(rf"[{sign}] ?({VALUE})"), rf"\1 {unit}") for sign, unit in (("₺", "tl"), ("$", "usd"), ("€", "eur"))],
+    *[(tuple(names.split("|")), lazy(rf"({VALUE}) ?(?:{names.replace('$', '[$]')})"), rf"\1 {unit}") for unit, names in MONEY.items()],
 ]
 
 
@@ -558,6 +575,12 @@ def number_text(number: Number | str) -> str:
     if isinstance(number, str):
         return number
     return str(number.numerator) if number.denominator == 1 else f"{float(number):.10g}"
+
+
+def _part_of_parts(said: re.Match[str]) -> str:
+    """"ucte 2" as "2/3"; what stands before the "te" may be several numbers in one word ("ucbirde 2"), and then it is none."""
+    parts = read_numbers([said[1]])
+    return f"{said[2]}/{number_text(parts[0])}" if len(parts) == 1 else said[0]
 
 
 @lru_cache(maxsize=1024)                                     # hostile texts say one thing a hundred thousand times
@@ -594,7 +617,7 @@ class Hit(NamedTuple):
     place: int
 
 
-@lru_cache(maxsize=None)
+@cache
 def phrase(text: str) -> Phrase:
     """Make a phrase ready for `hits`."""
     published, folded = lower(text), fold(text)
@@ -651,9 +674,9 @@ def _hits_at(wanted: Phrase, folded: str, anchor: str, at: int) -> Iterator[Hit]
     """Places of a phrase with a number at this anchor, by counting what stands around it; a place further off has an anchor of its own."""
     left, right = max(0, at - len(wanted.counted) - 60), at + len(wanted.counted) + 20
     at_end = wanted.folded.endswith(anchor) and anchor not in wanted.signs                    # after a sign the number may go on
-    if at_end and wanted.ending and not wanted.ending.match(folded, at + len(anchor)) \
-            or not any(map(folded[left:right].__contains__, wanted.signs)) \
-            or wanted.follows and not MAY_COUNT_BEFORE.search(folded[max(0, at - 12):at]):
+    if (at_end and wanted.ending and not wanted.ending.match(folded, at + len(anchor))) \
+            or not any(map((folded[max(0, at - 16):at] if wanted.follows else folded[left:right]).__contains__, wanted.signs)) \
+            or (wanted.follows and not MAY_COUNT_BEFORE.search(folded[max(0, at - 12):at])):
         return                                              # cheap to see that it can't be here
     begin = max(left - 200, folded.rfind(" ", max(0, left - 200), left) + 1, 0)
     window, after = folded[begin:right], folded[right:right + 60]
@@ -676,17 +699,17 @@ def _hits(needle: str, ending: re.Pattern[str] | None, text: str, place: int, fi
         at = text.find(needle, at + 1)
 
 
-MAY_COUNT_BEFORE = re.compile(rf"(?:[^a-z .;:]|\d[.]|{NUMBER_WORD}|yuzde|binde|[dt][ae]) ?$")
-CUT_BEFORE = re.compile(r"[a-z\d][a-z\d%‰]$|[%‰]\d$|\d[.,/]\d$")       # "gün" in "bugün", "3" in "13", "%3" or "2,3"
-CUT_AFTER = re.compile(r"\d(?:\d|[.,/]\d)")                               # "%10" in "%100" or "%10,5"
+MAY_COUNT_BEFORE = lazy(rf"(?:[^a-z .;:]|\d[.]|{NUMBER_WORD}|yuzde|binde|[dt][ae]) ?$")
+CUT_BEFORE = lazy(r"[a-z\d][a-z\d%‰]$|[%‰]\d$|\d[.,/]\d$")       # "gün" in "bugün", "3" in "13", "%3" or "2,3"
+CUT_AFTER = lazy(r"\d(?:\d|[.,/]\d)")                               # "%10" in "%100" or "%10,5"
 
 
-CLAUSE_END = re.compile(r"[.,;:!?](?!\d)| (?:ama|ancak|fakat|oysa|ise) ")
-ONLY = re.compile(r"\b(?:sadece|yalniz|yalnizca|salt|tek basina)\b")
-NEGATIVE_VERB = re.compile(r"[a-z]+m[ae]z(?:l[ae]r|d[iu]|s[ae])?(?:d[iu]r)?$")
-QUESTION = re.compile(r"m[iu](?:d[iu]r|y[a-z]+)?$")
+CLAUSE_END = lazy(r"[.,;:!?](?!\d)| (?:ama|ancak|fakat|oysa|ise) ")
+ONLY = lazy(r"\b(?:sadece|yalniz|yalnizca|salt|tek basina)\b")
+NEGATIVE_VERB = lazy(r"[a-z]+m[ae]z(?:l[ae]r|d[iu]|s[ae])?(?:d[iu]r)?$")
+QUESTION = lazy(r"m[iu](?:d[iu]r|y[a-z]+)?$")
 # Nouns and adjectives in -maz, -mez: they deny nothing.
-NOT_VERBS = re.compile(r"(?:tasinmaz|dokunulmaz|kacinilmaz|vazgecilmez|degismez|yadsinmaz|tartisilmaz|itirazsiz|cekilmez|bolunmez|"
+NOT_VERBS = lazy(r"(?:tasinmaz|dokunulmaz|kacinilmaz|vazgecilmez|degismez|yadsinmaz|tartisilmaz|itirazsiz|cekilmez|bolunmez|"
                        r"onulmaz|inanilmaz|olmazsa|tukenmez|sasmaz|yilmaz|korkmaz|donmez|solmaz|gorunmez|bitmez)")
 
 
@@ -734,7 +757,8 @@ class Answer(NamedTuple):
 
 # Column names a spreadsheet may use, folded.
 COLUMNS = {
-    "question_id": ("question_id", "questionid", "question id", "soru_id", "soru id", "soru no", "soru_no", "soru numarasi", "soru", "question", "id"),
+    "question_id": ("question_id", "questionid", "question id", "soru_id", "soru id", "soru no", "soru_no", "soru numarasi", "soru", "question",
+                    "id"),
     "answer": ("answer", "cevap", "yanit", "response", "cevabiniz", "yanitiniz"),
     "model": ("model", "ogrenci", "student", "ad soyad", "adi soyadi", "adiniz soyadiniz", "isim", "name", "ad", "ogrenci no", "ogrenci numarasi",
               "numara", "kullanici adi", "username", "e-posta adresi", "email address", "email"),
@@ -790,7 +814,7 @@ def _sample(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f", ... ({len(names)} in all)" if len(names) > 5 else "")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _suite_with(question_id: str, other_than: str) -> str | None:
     for suite in DATA_FILES:
         path = HERE / "data" / DATA_FILES[suite]
@@ -958,7 +982,8 @@ def _read_wide(path: Path, suite: str, reader: Any, header: Sequence[str], colum
             problems.add(where, "has no student; expected a name in a column such as Öğrenci, Ad Soyad, student or name")
             continue
         for place, question_id in wide.items():
-            yield Answer(suite, name, question_id, 1, cells[place].strip() if place < len(cells) else "", "ok", f"{where} ({name}, {question_id})", {}), True
+            text = cells[place].strip() if place < len(cells) else ""
+            yield Answer(suite, name, question_id, 1, text, "ok", f"{where} ({name}, {question_id})", {}), True
 
 # == References ==================================================================================
 #
@@ -973,7 +998,6 @@ class Reference(NamedTuple):
     >>> references("TBK m. 344/1 uyarınca üç ay")[0].norm
     {'law': 'TBK', 'article': '344', 'paragraph': '1', 'clause': None}
     """
-
     type: str
     surface: str
     start: int
@@ -983,7 +1007,6 @@ class Reference(NamedTuple):
 
 class Found(NamedTuple):
     """A reference while it is being found: its place in the plain copy and its normal form."""
-
     type: str
     start: int
     end: int
@@ -993,27 +1016,23 @@ class Found(NamedTuple):
 # -- Tables: what the parser knows. Most new writing forms are one more line here. -----------------------------------
 
 LAWS = {  # abbreviation: (number, full name without "Kanunu", folded)
-    "TBK": ("6098", "turk borclar"), "BK": ("818", "borclar"), "TMK": ("4721", "turk medeni"),
-    "TTK": ("6102", "turk ticaret"), "HMK": ("6100", "hukuk muhakemeleri"),
-    "HUMK": ("1086", "hukuk usulu muhakemeleri"), "İİK": ("2004", "icra ve iflas"), "TCK": ("5237", "turk ceza"),
-    "CMK": ("5271", "ceza muhakemesi"), "İYUK": ("2577", "idari yargilama usulu"), "VUK": ("213", "vergi usul"),
-    "GVK": ("193", "gelir vergisi"), "KVK": ("5520", "kurumlar vergisi"), "KDVK": ("3065", "katma deger vergisi"),
-    "RKHK": ("4054", "rekabetin korunmasi hakkinda"), "KVKK": ("6698", "kisisel verilerin korunmasi"),
-    "TKHK": ("6502", "tuketicinin korunmasi hakkinda"), "İşK": ("4857", "is"),
-    "AATUHK": ("6183", "amme alacaklarinin tahsil usulu hakkinda"), "DVK": ("488", "damga vergisi"),
-    "HK": ("492", "harclar"), "ÖTVK": ("4760", "ozel tuketim vergisi"), "KMK": ("634", "kat mulkiyeti"),
-    "FKK": ("6361", "finansal kiralama, faktoring, finansman ve tasarruf finansman sirketleri"),
-    "ÇekK": ("5941", "cek"), "HUAK": ("6325", "hukuk uyusmazliklarinda arabuluculuk"),
-    "SMK": ("6769", "sinai mulkiyet"),
-    "İMK": ("7036", "is mahkemeleri"), "Anayasa": ("2709", ""), "AİHS": ("", ""),
+    "TBK": ("6098", "turk borclar"), "BK": ("818", "borclar"), "TMK": ("4721", "turk medeni"), "TTK": ("6102", "turk ticaret"),
+    "HMK": ("6100", "hukuk muhakemeleri"), "HUMK": ("1086", "hukuk usulu muhakemeleri"), "İİK": ("2004", "icra ve iflas"),
+    "TCK": ("5237", "turk ceza"), "CMK": ("5271", "ceza muhakemesi"), "İYUK": ("2577", "idari yargilama usulu"),
+    "VUK": ("213", "vergi usul"), "GVK": ("193", "gelir vergisi"), "KVK": ("5520", "kurumlar vergisi"),
+    "KDVK": ("3065", "katma deger vergisi"), "RKHK": ("4054", "rekabetin korunmasi hakkinda"),
+    "KVKK": ("6698", "kisisel verilerin korunmasi"), "TKHK": ("6502", "tuketicinin korunmasi hakkinda"), "İşK": ("4857", "is"),
+    "AATUHK": ("6183", "amme alacaklarinin tahsil usulu hakkinda"), "DVK": ("488", "damga vergisi"), "HK": ("492", "harclar"),
+    "ÖTVK": ("4760", "ozel tuketim vergisi"), "KMK": ("634", "kat mulkiyeti"), "ÇekK": ("5941", "cek"),
+    "FKK": ("6361", "finansal kiralama, faktoring, finansman ve tasarruf finansman sirketleri"), "SMK": ("6769", "sinai mulkiyet"),
+    "HUAK": ("6325", "hukuk uyusmazliklarinda arabuluculuk"), "İMK": ("7036", "is mahkemeleri"), "Anayasa": ("2709", ""), "AİHS": ("", ""),
 }
 SPELLINGS = {"AY": "Anayasa", "MK": "TMK", "eBK": "BK"}  # further abbreviations
-OTHER_NAMES = {"insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK", "medeni": "TMK", "kdv": "KDVK"}
+OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK", "medeni": "TMK", "kdv": "KDVK"}
 CAPITALS_ONLY = ("HK", "BK", "AY", "MK", "FKK", "İMK")  # in small letters these are other words ("hk.", "ay")
 NOT_LAWS = (  # their articles are not labelled
-    "sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk", "taahhutname",
-    "gdpr", "sirkuler", "police", "tuzug",
-)
+    "sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk", "taahhutname", "gdpr", "sirkuler", "police",
+    "tuzug", r"tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname", "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
 MONTHS = ("ocak", "subat", "mart", "nisan", "mayis", "haziran", "temmuz", "agustos", "eylul", "ekim", "kasim", "aralik")
 PERIODS = {"gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl", "sene": "yıl"}
 CURRENCIES = {
@@ -1021,63 +1040,59 @@ CURRENCIES = {
     "USD": r"usd|(?:amerikan |abd )?dolar[a-z]*|\$",
     "EUR": r"eur|euro[a-z]*|avro[a-z]*|€",
 }
-ORDINALS = {
-    "birinci": 1, "ikinci": 2, "ucuncu": 3, "dorduncu": 4, "besinci": 5, "altinci": 6, "yedinci": 7, "sekizinci": 8,
-    "dokuzuncu": 9, "onuncu": 10, "yirminci": 20, "otuzuncu": 30, "kirkinci": 40,
-}
+ORDINALS = {"birinci": 1, "ikinci": 2, "ucuncu": 3, "dorduncu": 4, "besinci": 5, "altinci": 6, "yedinci": 7, "sekizinci": 8,
+            "dokuzuncu": 9, "onuncu": 10, "yirminci": 20, "otuzuncu": 30, "kirkinci": 40}
 TENS_BEFORE = {"": 0, "on": 10, "yirmi": 20, "otuz": 30, "kirk": 40}
-ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "x": 10}
+ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "x": 10, "xi": 11, "xii": 12}
 
 ORDINAL = rf"(?:(?:on|yirmi|otuz|kirk)\s?)?(?:{'|'.join(ORDINALS)})"
-CHAMBER = rf"(?P<n>\d{{1,2}}(?!\d)\s?\.?|{ORDINAL})\s*"
-HUKUK, CEZA = r"(?:hukuk daire[a-z]*|h\s?\.?\s?d\b)", r"(?:ceza daire[a-z]*|c\s?\.?\s?d\b)"
-BAM, BIM = r"(?:bolge adliye mahkemesi|bam)[\s,]*", r"(?:bolge idare mahkemesi|bim)[\s,]*"
-IBK = r"(?:yargitay )?ictihad[a-z]* birlestirme "
-COURTS = {  # name in the norm ("": no court): how texts write it; {city} stands for the capitalised word before
+CHAMBER = rf"(?P<n>\d{{1,2}}(?!\d)\s?\.?(?:'?[iu]?nc[iu])?|{ORDINAL})\s*"
+HUKUK, CEZA = r"(?:hukuk daire|h\s?\.?\s?d\b)", r"(?:ceza daire|c\s?\.?\s?d\b)"
+BAM, BIM = r"(?:bolge adliye mahkemesi(?:'?nin)?|bam\b)[\s,]*", r"(?:bolge idare mahkemesi(?:'?nin)?|bim\b)[\s,]*"
+IBK = r"(?:yargitay )?ictiha[dt][a-z]* birlestirme "
+COURTS = {  # name in the norm ("": an office that is no court): how texts write it, endings apart; {city} is the capitalised word before
     "{city} BAM {n}. HD": BAM + CHAMBER + HUKUK,
     "{city} BAM {n}. CD": BAM + CHAMBER + CEZA,
-    "{city} BİM {n}. VDD": BIM + CHAMBER + r"(?:vergi dava daire[a-z]*|v\.?d\.?d\b)",
-    "{city} BİM {n}. İDD": BIM + CHAMBER + r"(?:idar[ei] dava daire[a-z]*|i\.?d\.?d\b)",
+    "{city} BİM {n}. VDD": BIM + CHAMBER + r"(?:vergi dava daire|v\.?d\.?d\b)",
+    "{city} BİM {n}. İDD": BIM + CHAMBER + r"(?:idar[ei] dava daire|i\.?d\.?d\b)",
     "{city} BAM": BAM,
     "{city} BİM": BIM,
-    "Danıştay VDDK": r"(?:danistay )?vergi dava daireleri (?:genel )?kurulu|(?:danistay )?d?vddk",
-    "Danıştay İDDK": r"(?:danistay )?idari dava daireleri (?:genel )?kurulu|(?:danistay )?d?iddk",
-    "Danıştay {n}. D.": r"(?:danistay|dan|dn|d)\b\.?\s*(?:dairesi\s*:\s*)?" + CHAMBER + r"(?:daire[a-z]*|d\b)",
+    "Danıştay VDDK": r"(?:danistay )?vergi dava daireleri (?:genel )?kurul|(?:danistay )?d?vddk\b",
+    "Danıştay İDDK": r"(?:danistay )?idari dava daireleri (?:genel )?kurul|(?:danistay )?d?iddk\b",
+    "Danıştay {n}. D.": r"(?:danistay(?:'[a-z]+)?|dan|dn|d)\b\.?\s*(?:dairesi\s*:\s*)?" + CHAMBER + r"(?:daire|d\b)",
     "Yargıtay {n}. HD": r"(?:y\.?\s?)?" + CHAMBER + HUKUK,
     "Yargıtay {n}. CD": r"(?:y\.?\s?)?" + CHAMBER + CEZA,
-    "Yargıtay İBBGK": IBK + r"buyuk genel kurul[a-z]*|y?ibbgk",
-    "Yargıtay İBHGK": IBK + r"hukuk genel kurul[a-z]*|y?ibhgk",
-    "Yargıtay İBK": IBK + r"karar[a-z]*|y?ibk",
-    "Yargıtay HGK": r"(?:yargitay )?hukuk genel kurul[a-z]*|y?hgk",
-    "Yargıtay CGK": r"(?:yargitay )?ceza genel kurul[a-z]*|y?cgk",
-    "AİHM": r"avrupa insan haklari mahkemesi|aihm",
-    "AYM": r"anayasa mahkemesi|aym",
+    "Yargıtay İBBGK": IBK + r"buyuk genel kurul|yargitay buyuk genel kurul|y?ibbgk\b",
+    "Yargıtay İBHGK": IBK + r"hukuk genel kurul|y?ibhgk\b",
+    "Yargıtay İBK": IBK + r"karar|y?ibk\b",
+    "Yargıtay HGK": r"(?:yargitay )?hukuk genel kurul|y?hgk\b",
+    "Yargıtay CGK": r"(?:yargitay )?ceza genel kurul|y?cgk\b",
+    "AİHM": r"avrupa insan haklari mahkemesi|aihm\b",
+    "Askeri Yüksek İdare Mahkemesi": r"askeri yuksek idare mahkemesi",
+    "AYM": r"anayasa mahkemesi|aym\b",
     "Uyuşmazlık Mahkemesi": r"uyusmazlik mahkemesi",
-    "KVKK": r"kisisel verileri koruma kurul[a-z]*|kvkk|kvk kurulu",
-    "KİK": r"kamu ihale kurul[a-z]*|kik",
-    "": r"icra (?:ve iflas )?(?:dairesi|mudurlugu|md\b)|[a-z]*savcilig|noter|arabuluculuk buro|sigorta tahkim",
+    "KVKK": r"kisisel verileri koruma kurul|kvkk\b|kvk kurul",
+    "KİK": r"kamu ihale kurul|kik\b",
+    "": r"icra (?:ve iflas )?(?:dairesi|mudurlug|md\b)|[a-z]*savcilig|cbs\b|noter"
+        r"|arabulucu[a-z]*(?=\s(?:[a-z]+\s){0,2}(?:tutana|belge|dosya|basvuru|buro|no|numara|sayi|\d))|sigorta tahkim|hakem heyet",
     "Yargıtay": r"yargitay",
     "Danıştay": r"danistay",
 }
-INSTANCES = (  # first instance: what stands between city (and number) and "Mahkemesi"
-    "asliye hukuk", "asliye ticaret", "asliye ceza", "sulh hukuk", "sulh ceza", "agir ceza", "is", "aile", "tuketici",
-    "icra hukuk", "icra ceza", "icra", "idare", "vergi", "kadastro", "cocuk", "cocuk agir ceza", "denizcilik ihtisas",
-    "fikri ve sinai haklar hukuk", "fikri ve sinai haklar ceza", "trafik",
-)
-SHORT_INSTANCES = {"atm": "Asliye Ticaret", "ahm": "Asliye Hukuk", "shm": "Sulh Hukuk",
-                   "fshhm": "Fikri ve Sınai Haklar Hukuk"}
+INSTANCES = {  # courts of first instance: name between city (with number) and "Mahkemesi", and the letters that stand for the whole
+    "Asliye Hukuk": "ahm", "Asliye Ticaret": "atm", "Asliye Ceza": "", "Sulh Hukuk": "shm", "Sulh Ceza": "", "Çocuk Ağır Ceza": "", "Ağır Ceza": "",
+    "Fikri ve Sınai Haklar Hukuk": "fshhm", "Fikri ve Sınai Haklar Ceza": "", "İcra Hukuk": "", "İcra Ceza": "", "İcra": "", "İş": "", "Aile": "",
+    "Tüketici": "", "İdare": "", "Vergi": "", "Kadastro": "", "Çocuk": "", "Denizcilik İhtisas": "", "Trafik": "", "İnfaz": "",
+}
 SECOND_WORDS = "anadolu|bati|dogu|merkez"  # "İstanbul Anadolu", "Ankara Batı"
 
 # -- The plain copy --------------------------------------------------------------------------------------------------
 
 SPACES, HYPHENS = "\t\r\x0b\x0c\u00a0*`_", "–—"
-UNUSUAL = re.compile("[<&\u00ad\u0300-\u036f\u02bc\u2000-\u2012\u2015"
-                     "\u2028-\u202f\u2032\u2060-\u2064\u20ba\u2212\u3000\ufeff]")
-UNUSUAL_PART = re.compile(
-    rf"</?[a-zA-Z][^<>]{{0,200}}>|&(?:#\d{{1,6}}|#[xX][\da-fA-F]{{1,5}}|[a-zA-Z]{{2,8}});|{UNUSUAL.pattern}")
-ADDRESS_PART = re.compile(
-    r"(?:https?://|www\.)[^\s<>()\[\]\"]+|(?<=\w)\.(?:com|org|net|gov|edu|tr)(?:\.tr)?/[^\s<>()\[\]\"]+")
+UNUSUAL = re.compile("[<&\u00ad\u0300-\u036f\u02bc\u2000-\u2012\u2015\u2028-\u202f\u2032\u2060-\u2064\u20ba\u2212\u3000\ufeff]")
+UNUSUAL_PART = re.compile(rf"</?[a-zA-Z][^<>]{{0,200}}>|&(?:#\d{{1,6}}|#[xX][\da-fA-F]{{1,5}}|[a-zA-Z]{{2,8}});|{UNUSUAL.pattern}")
+ADDRESS_PART = re.compile(r"(?:https?://|www\.)[^\s<>()\[\]\"]+|(?<=\w)\.(?:com|org|net|gov|edu|tr)(?:\.tr)?/[^\s<>()\[\]\"]+")
 SIGNS = {"\u02bc": "'", "\u2032": "'", "\u20ba": "¤", "\u2028": "\n", "\u2029": "\n", "<": "<", "&": "&"}
+EMPHASIS_SIGNS = {ord(sign): None for sign in "*`"}
 
 
 def _plain_byte(byte: int) -> int:
@@ -1099,7 +1114,6 @@ def _usual(match: re.Match[str]) -> str:
     part = match[0]
     if len(part) > 1 and part[0] == "&":
         import html  # only texts with entities need its tables
-
         return html.unescape(part)[:1]
     if len(part) > 1 or "\u2000" <= part <= "\u200a" or part in "\u202f\u3000":
         return " "
@@ -1152,23 +1166,28 @@ class Page:
         text = self.text[left:right]
         if text.isalnum() and text.isascii():
             return text
-        text = unicodedata.normalize("NFC", text)
-        return UNUSUAL_PART.sub(_usual, text).translate(EMPHASIS_SIGNS) if right > left else ""
+        return UNUSUAL_PART.sub(_usual, unicodedata.normalize("NFC", text)).translate(EMPHASIS_SIGNS) if right > left else ""
+
+    def number(self, start: int, end: int) -> str:
+        """A number with letters in it as the norm has it: as written, without spaces, every dash plain."""
+        return re.sub("[–—]", "-", "".join(self.written(start, end).split()))
 
     def is_capital(self, at: int) -> bool:
         return self.text[self.place(at):self.place(at) + 1].isupper()
 
 
-EMPHASIS_SIGNS = {ord(sign): None for sign in "*`"}
-
 # -- Numbers: dates, amounts, rates, durations, and the numbers of decisions and rulings -----------------------------
 
-DIGITS = r"(?:\d{1,3}(?:[., ]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d+(?:[.,]\d{1,3})?(?![.,]?\d))"
-WORD = rf"(?:{NUMBER_WORD})"
-SPOKEN = rf"{WORD}(?:\s{{0,2}}{WORD}){{0,11}}"
-QUANTITY = (
-    rf"(?:(?:{DIGITS}\s{{0,2}})?{SPOKEN}(?:\s{{1,2}}{DIGITS}\s{{1,2}}{SPOKEN}){{0,2}}(?:\s{{1,2}}{DIGITS})?|{DIGITS})"
-            r"(?:'?s?[ae]r(?=\s))?")  # "üçer aylık"
+GROUP = r"(?:[., ]|(?<=[., ]\d{3})\.\s{1,3}|\.\s{1,3}(?=000))\d{3}"  # a thousands group, perhaps after a line break: "1.250.\n000"
+DIGITS = rf"(?:\d{{1,3}}(?:{GROUP})+(?:[.,]\d{{1,2}}|,\n\d\d)?(?!\d)|\d+(?:[.,]\d{{1,3}})?(?![.,]?\d))"
+SOFTENED = {"dord": "dort", "bucug": "bucuk"}  # before a vowel: "dördü", "dörder", "buçuğu"
+_NUMBER_WORDS = [*NUMBER_WORD.split("|"), r"dord(?=er\s|u(?!nc))", "bucug(?=u)"]
+A_WORD = "(?:" + "|".join(  # NUMBER_WORD by first letters, sooner decided
+    f"{first}(?:{'|'.join(word[1:] for word in _NUMBER_WORDS if word[0] == first)})" for first in sorted({word[0] for word in _NUMBER_WORDS})) + ")"
+SPOKEN = rf"{A_WORD}(?:\s{{0,2}}{A_WORD}){{0,11}}"
+EACH = r"(?:'?s?[ae]r(?=\s))?"  # "üçer aylık"
+IN_WORDS = rf"{SPOKEN}(?:\s{{1,2}}{DIGITS}\s{{1,2}}{SPOKEN}){{0,2}}(?:\s{{1,2}}{DIGITS})?"
+QUANTITY = rf"(?:{DIGITS}{EACH}(?:\s{{0,2}}{IN_WORDS})?|{IN_WORDS}){EACH}"
 RANGE = r"(?:\s?-\s?|\s(?:ila|ile|veya|ya da)\s)"
 ANY_CURRENCY = "|".join(CURRENCIES.values()).replace("€", EURO)
 MEASURE = re.compile(
@@ -1177,63 +1196,85 @@ MEASURE = re.compile(
     rf"|[.,]?\s?-?\s{{0,4}}(?P<currency>{ANY_CURRENCY})(?![a-z])"
     rf"(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?(?:(?:'[a-z]{{1,5}})?\s?\([^()\d]{{2,90}}\))?"
     r"|\s?%(?!\s?\d))")
-LOW = re.compile(rf"(?:^|[\s(\"])(?P<low>{QUANTITY}){RANGE}$")  # the first end of a range, looked for before the second
-LOW_ENDS = ("-", "ila", "ile", "veya", "ya da")
-SIGN_MONEY = re.compile(rf"(?P<currency>[$¤{EURO}]|try|usd|eur)\s?(?P<high>{DIGITS})")
-SENE_ENDING = re.compile(r"(?:de|dir|den|yi|ye|nin|ler[a-z]*|lik[a-z]*|si[a-z]*)?(?![a-z])")
-RATE = re.compile(rf"(?:[%{PER_MILLE}]\s{{0,2}}|(?<![a-z])(?:yuzde|binde)\s{{1,2}})(?P<low>{QUANTITY}(?!\d))"
-                  rf"(?:{RANGE}(?:yuzde |binde |[%{PER_MILLE}]\s?)?(?P<high>{QUANTITY})(?![\d.]|\s(?:gun|ay|yil"
-                  rf"|tl|lira)))?(?:\s?\(\s?(?:%|yuzde |binde )?\s?{QUANTITY}\s?\))?")
-SHARE = re.compile(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*)?(?![a-z])")
+LOW = re.compile(rf"(?<=[\s(\"])(?P<low>{QUANTITY}){RANGE}$")  # the first end of a range, looked for before the second
+SCALE = r"(?:bin|milyon|milyar)"
+SCALED = rf"{DIGITS}(?:\s{{0,2}}(?:bucuk\s)?{SCALE}(?![a-z]{{4}})(?:\s\d{{1,3}}\s{SCALE}(?![a-z]{{4}}))?)?"  # "1,2 milyon", "1 milyon 250 bin"
+SIGN_MONEY = re.compile(rf"(?P<currency>[$¤{EURO}]|try|usd|eur)\s?(?:(?P<low>{SCALED})\s?-\s?(?![\d.]+[/-]))?(?P<high>{SCALED})"
+                        r"(?:(?<=[a-z])[a-z]{1,3})?(?:\s?\([^()\d]{2,90}\))?")
+SAME_AGAIN = lazy(  # "yüz elli bin Türk lirası (150.000 TL)"
+    rf"(?:'[a-z]{{1,5}})?\s?\(\s?(?P<sign>[$¤{EURO}])?\s?(?P<high>{QUANTITY})[.,]?\s?-?\s{{0,4}}(?:(?P<currency>{ANY_CURRENCY})(?![a-z]))?"
+    rf"(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?\s?\)")
+RATE = re.compile(
+    rf"(?:[%{PER_MILLE}]\s{{0,2}}|(?<![a-z])(?:yuzde|binde)\s{{1,2}})(?P<low>{QUANTITY}(?!\d))"
+    rf"(?:{RANGE}(?:yuzde |binde |[%{PER_MILLE}]\s?)?(?P<high>{QUANTITY})(?![\d.]|\s(?:gun|ay|yil|tl|lira)))?"
+    rf"(?:\s?\(\s?(?:%|yuzde |binde )?\s?{QUANTITY}\s?\))?")
+SHARE = re.compile(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*)?(?![a-z])")  # "üçte ikisi"
+FRACTION = re.compile(r"(?P<part>\d{1,3})/(?P<whole>\d{1,3})(?![\d/%]|\.\d)")
+SHARE_AFTER = re.compile(r"'(?:[sn]?[iu](?!nc)|l[iu]k|[sn]?[ae]r\s(?:pay|hisse))"
+                         r"|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
+SHARE_BEFORE = re.compile(r"(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa)\s)[a-z]+\s){0,2}$")
+SHARE_ENDING = re.compile(r"'?(?:[sn]?[ae]r)?(?![\w/])")
 NUMBER_START = re.compile(  # one set of signs first: the search engine then looks for these only
-    rf"[\d\s(\"/%{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={WORD})|(?<=\d)|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
+    rf"[\d\s(\"/%{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD})"
+    rf"|(?<=\d)(?:(?<=(?:try|usd|eur).\d)|(?!\d{{0,3}}[,;]\s[^\s\d(tluade$¤{EURO}-]))|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
+WORD_IN_USE = re.compile(  # most "bir" are not
+    rf"{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
+VALUE_SIGNS = "%$¤" + PER_MILLE + EURO
 NUMBER_RUN = re.compile(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
-DATE = (rf"(?:(?P<d>\d{{1,2}})\s?(?P<sep>[./-])\s?(?P<m>\d{{1,2}})\s?(?P=sep)\s?(?P<y>\d{{4}})(?!\d)"
+DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
         rf"|(?P<d2>\d{{1,2}})\.?\s{{1,3}}(?P<month>{'|'.join(MONTHS)})[\s,]{{1,3}}(?P<y2>\d{{4}})(?!\d)"
         r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d)(?!\d))")
-DASH_DIGITS = (
-    r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
-    r"|\s?\[[^\]\n]{1,40}\]"
-               r"|\.?\(\w{1,8}\)\.?)")
+UNNAMED_DATE = re.sub(r"\?P<\w+>", "?:", DATE.replace("(?P=sep)", "[./-]"))  # for use inside other patterns
+DASH_DIGITS = (r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
+               r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?)?\(\w{1,8}[-/][\w./ -]{1,30}\)|\.?\(\w{1,8}\)\.?)")
 SHAPES = re.compile("|".join((
     rf"(?P<date>{DATE})",
+    r"(?P<words>\d{1,3}'[td][ea]\s)",
     r"(?P<rekabet>\d\d\s?-\s?\d{1,3}\s?/\s?\d{1,4}\s?-\s?(?:\d{1,4}|m)(?![\w/]))",
     rf"(?P<ozelge>\d{{8}}(?=\s?-){DASH_DIGITS}{{1,8}})",
     r"(?P<kik>\d{4}/(?:u[hym]\.?[iv]{1,3}|[md]k(?:\.d)?)[.\s]?-?\s?\d+)",
     r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6}(?!\.?\d|\s?/))?(?![\d%/]|\.\d))",
-    r"(?P<pair>\d{1,2}-\d{1,4}/\d{1,5}(?![\d/-])|\d{1,4}-\d{1,4}(?=\s+sayili|\s+e\.?\s?k\b))",
+    r"(?P<pair>\d{1,2}-\d{1,4}/\d{1,5}(?![\d/-])|\d{1,5}-\d{1,5}(?=\s+sayi(?:li)?\b|\s+e\.?\s?k\b))",
 )))
+MARK_DASH = re.compile(r"(?<![a-z])[ek]\.?-$")  # "E.-2020/1", "E-62030549-125"
+BRACKETS = re.compile(r"\(\w+[-/]")  # round ones, written for square ones: "125(6-14/21)"
 OLD_RULING = re.compile(rf"b\s?\.\s?07\.\d\.g[ie][bl][\w.]{{0,40}}{DASH_DIGITS}{{1,9}}")
 
 
-def number_value(written: str, money: bool = False) -> Fraction | None:
+def number_value(written: str, money: bool = False) -> Number | None:
     """Value of a number in digits, words or both; None where the words don't form one number.
 
     >>> [str(number_value(n)) for n in ("18 bin 730", "on bes", "690 000", "iki bucuk", "bir yedi", "6,831")]
     ['18730', '15', '690000', '5/2', 'None', '6831/1000']
     """
     if written.isdigit():
-        return Fraction(int(written))
-    written = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", "", re.sub(r"(?<!mily)'?s?[ae]r$", "", written))
-    if money:
+        return int(written)
+    written = re.sub(r"(?<=\d) (?=\d{3}(?!\d))|(?<=\d[.,])\s+(?=\d)", "", re.sub(r"(?<!mily)'?s?[ae]r(?=$|\s)", "", written))
+    for soft, hard in SOFTENED.items():
+        written = written.replace(soft, hard)
+    if money and "." not in written[written.rfind(","):]:
         written = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", ".", written)
     if re.fullmatch(r"\d+\.\d{1,2}|\d+,\d+", written):
         return Fraction(written.replace(",", "."))
     numbers = read_numbers(re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", written))
-    return None if len(numbers) != 1 or isinstance(numbers[0], str) else Fraction(numbers[0])
+    return None if len(numbers) != 1 or isinstance(numbers[0], str) else numbers[0]
 
 
-def _plain_number(value: Fraction) -> int | float:
-    return value.numerator if value.denominator == 1 else round(float(value), 6)
+def _value(kind: str, start: int, end: int, value: Number | None, unit: str = "", whole: Number = 1) -> list[Found]:
+    """An amount, a rate (so many parts of a `whole`) or a duration; nothing where the number has no value."""
+    if not value:
+        return []
+    number = value // whole if value % whole == 0 else round(float(value / whole), 6)
+    return [Found(kind, start, end, {"value": number, "unit": unit} if unit else {"value": number})]
 
 
 def _iso(match: re.Match[str]) -> str | None:
     """The date of a match of `DATE` as YYYY-MM-DD; None where there is no such day."""
     day, year = int(match["d"] or match["d2"] or match["d3"]), int(match["y"] or match["y2"] or match["y3"])
-    month = MONTHS.index(match["month"]) + 1 if match["month"] else int(match["m"] or match["m3"])
+    name = match["m"] or match["m3"] or ""
+    month = MONTHS.index(match["month"]) + 1 if match["month"] else int(name) if name.isdigit() else ROMAN.get(name, 0)
     longest = 31 if month in (1, 3, 5, 7, 8, 10, 12) else 30 if month != 2 else 29
-    is_day = 1 <= month <= 12 and 1 <= day <= longest and 1000 <= year <= 2999
-    return f"{year:04}-{month:02}-{day:02}" if is_day else None
+    return f"{year:04}-{month:02}-{day:02}" if 1 <= month <= 12 and 1 <= day <= longest and 1000 <= year <= 2999 else None
 
 
 def _numbers(page: Page) -> list[Found]:
@@ -1243,19 +1284,15 @@ def _numbers(page: Page) -> list[Found]:
         start = match.start()
         sign = plain[start]
         if sign.isdigit():
-            found = _shape(page, start, at)
-            if not found and "'" in plain[start:start + 3]:
-                found = _share(page, start)
-            found = found or _measure(page, start, floor)
-        elif sign in "%" + PER_MILLE:
-            found = _rate(page, start)
-        elif sign in "$¤" + EURO:
-            found = _amount(SIGN_MONEY.match(plain, start))
+            found = _shape(page, start, at) or _measure(page, start, floor)
+        elif sign in VALUE_SIGNS:
+            found = _rate(page, start) or _signed_amount(page, start)
         else:
             start += 1
-            found = _rate(page, start) or _share(page, start) or _measure(page, start, floor)
+            in_use = WORD_IN_USE.match(plain, start)
+            found = _rate(page, start) or _share(page, start) or _measure(page, start, floor) if in_use else []
         if found:
-            at = floor = max(f.end for f in found)
+            at = floor = found[-1].end
             numbers += found
         else:
             at = NUMBER_RUN.match(plain, start).end()  # type: ignore[union-attr]
@@ -1268,167 +1305,176 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
     if match is None:
         return []
     kind, end = match.lastgroup or "", match.end()
-    number = "".join(match[0].split())
     if kind == "date":
         iso = _iso(match)
         return [Found("date", start, end, {"iso": iso})] if iso else []
+    if kind == "words":
+        return _share(page, start)
     is_rest = page.plain[start - 1] in "-/,0123456789" and start - 1 != floor
-    if is_rest and not (kind == "ozelge" and page.plain[start - 2] == "e"):
+    if is_rest and not MARK_DASH.search(page.plain, max(0, start - 4), start):
         return []
     if kind == "ozelge":
         return _ruling(page, start, end)
     if kind == "rekabet":
-        return [Found("rekabet", start, end, {"karar": number.upper()})]
-    return [Found(kind, start, end, {"number": page.written(start, end) if kind == "kik" else number})]
+        return [Found("rekabet", start, end, {"karar": page.number(start, end).upper()})]
+    share = _share(page, start) if "/" in page.plain[start:start + 4] else []
+    return share or [Found(kind, start, end, {"number": page.number(start, end) if kind == "kik" else "".join(match[0].split())})]
 
 
 def _ruling(page: Page, start: int, end: int) -> list[Found]:
     """A tax ruling; without brackets only where the text calls it one (letters of offices have such numbers too)."""
     raw = page.plain[start:end].rstrip(".,-/ ")
     around = page.plain[max(0, start - 120):end + 60]
-    if "[" not in raw and ".g" not in raw and "ozelge" not in around and "mukteza" not in around:
+    if "[" not in raw and not BRACKETS.search(raw) and ".g" not in raw and "ozelge" not in around and "mukteza" not in around:
         return []
-    number = "".join(page.written(start, start + len(raw)).split()).replace("GIB", "GİB")
-    return [Found("ozelge", start, start + len(raw), {"sayi": re.sub("[–—]", "-", number)})]
+    return [Found("ozelge", start, start + len(raw), {"sayi": page.number(start, start + len(raw)).replace("GIB", "GİB")})]
 
 
-def _amount(match: re.Match[str] | None) -> list[Found]:
+def _share(page: Page, start: int) -> list[Found]:
+    """A fraction in words, "üçte ikisi", or in digits where the words beside it say that it is a share: "payın 3/8'i"."""
+    plain = page.plain
+    if match := SHARE.match(plain, start):
+        whole, part = number_value(match["whole"].rstrip("'")), number_value(match["part"].rstrip("'"))
+    elif (match := FRACTION.match(plain, start)) and (SHARE_AFTER.match(plain, match.end()) or (SHARE_BEFORE.search(plain, max(0, start - 30), start)
+                                                      and SHARE_ENDING.match(plain, match.end()))):
+        whole, part = int(match["whole"]), int(match["part"])
+    else:
+        return []
+    return _value("rate", start, match.end(), part, "", whole) if whole and part and part <= whole else []
+
+
+def _rate(page: Page, start: int) -> list[Found]:
+    """A percentage or a per-mille value, in digits or words; both ends of a range."""
+    match = RATE.match(page.plain, start)
+    if match is None:
+        return []
+    whole = 100 if page.plain[start] in "%y" else 1000
+    low, high = number_value(match["low"]), match["high"] and number_value(match["high"])
+    if not high:
+        return _value("rate", start, match.end(), low, "", whole)
+    return _value("rate", start, match.end("low"), low, "", whole) + _value("rate", match.start("high"), match.end(), high, "", whole)
+
+
+def _signed_amount(page: Page, start: int) -> list[Found]:
     """An amount with its currency in front: "₺690.000"."""
-    value = number_value(match["high"], True) if match else None
-    if match is None or not value:
+    match = SIGN_MONEY.match(page.plain, start)
+    if match is None:
         return []
-    norm = {"value": _plain_number(value), "unit": _currency(match["currency"])}
-    return [Found("amount", match.start(), match.end(), norm)]
+    unit, scale = _currency(match["currency"]), re.fullmatch(rf"\d+ ({SCALE})", match["high"])
+    low = match["low"] and number_value(match["low"] + (f" {scale[1]}" if scale and match["low"].isdigit() else ""), True)
+    found = _value("amount", start, match.end("low"), low, unit) if low else []
+    return found + _value("amount", match.start("high") if low else start, match.end(), number_value(match["high"], True), unit)
 
 
 def _currency(written: str) -> str:
     return next(unit for unit, signs in CURRENCIES.items() if re.fullmatch(signs.replace("€", EURO), written))
 
 
+def _kurus(match: re.Match[str]) -> Number:
+    return Fraction(number_value(match["kurus"]) or 0) / 100 if match["kurus"] else 0
+
+
 def _measure(page: Page, start: int, floor: int) -> list[Found]:
     """An amount, a duration or a rate written behind its number, with the first end of a range before it."""
     plain = page.plain
     if plain[start - 4:start - 1] in ("try", "usd", "eur"):
-        return _amount(SIGN_MONEY.match(plain, start - 4))
+        return _signed_amount(page, start - 4)
     match = MEASURE.match(plain, start)
     if match is None:
         return []
-    end, kind, norm = match.end(), "rate", {}
+    end, kind, unit = match.end(), "rate", ""
     if match["period"]:
         name = "".join(match["period"].split())
-        ending = (SENE_ENDING if name == "sene" else UNIT_ENDING["gun" if name == "isgun" else name]).match(plain, end)
-        if ending is None or name in ("yil", "sene") and re.fullmatch(r"(?:19|20)\d\d", match["high"]):
+        ending = UNIT_ENDING[{"isgun": "gun", "sene": "hafta"}.get(name, name)].match(plain, end)
+        if ending is None or (name in ("gun", "yil", "sene") and re.fullmatch(r"(?:19|20)\d\d", match["high"])):
             return []
-        kind, end, norm = "duration", ending.end(), {"unit": PERIODS.get(name, "iş günü")}
+        kind, end, unit = "duration", ending.end(), PERIODS.get(name, "iş günü")
     elif match["currency"]:
-        kind, norm = "amount", {"unit": _currency(match["currency"])}
-    is_range = plain[max(0, start - 6):start].rstrip().endswith(LOW_ENDS)
-    low = LOW.search(plain[max(floor, start - 60):start]) if is_range else None
-    values = [(match["high"], start, end)]
-    if low:
-        begin = max(floor, start - 60) + low.start("low")
-        values.insert(0, (low["low"], begin, begin + len(low["low"])))
-    found = []
-    for written, begin, stop in values:
-        value = number_value(written, kind == "amount")
-        if value and written is match["high"] and match["kurus"]:
-            value += (number_value(match["kurus"]) or 0) / 100
-        if value:
-            value = value / 100 if kind == "rate" else value
-            found.append(Found(kind, begin, stop, {"value": _plain_number(value), **norm}))
-    return found
-
-
-def _rate(page: Page, start: int) -> list[Found]:
-    """A percentage or a per-mille value, in digits or words; both ends of a range."""
-    match = RATE.match(page.plain, start)
-    found = []
-    if match:
-        whole = 1000 if page.plain[start] in PER_MILLE + "b" else 100
-        for group, begin in (("low", start), ("high", match.start("high"))):
-            value = number_value(match[group]) if match[group] else None
-            if value:
-                end = match.end(group) if group == "low" and match["high"] else match.end()
-                found.append(Found("rate", begin, end, {"value": _plain_number(value / whole)}))
-    return found
-
-
-def _share(page: Page, start: int) -> list[Found]:
-    """A fraction in words: "üçte ikisi"."""
-    match = SHARE.match(page.plain, start)
-    if match is None:
-        return []
-    whole, part = (number_value(match[group].rstrip("'")) for group in ("whole", "part"))
-    if not whole or not part or part >= whole:
-        return []
-    return [Found("rate", start, match.end(), {"value": _plain_number(part / whole)})]
+        kind, unit = "amount", _currency(match["currency"])
+    whole = 100 if kind == "rate" else 1
+    found, value = [], number_value(match["high"], kind == "amount")
+    is_range = plain[max(0, start - 6):start].rstrip().endswith(("-", "ila", "ile", "veya", "ya da"))
+    if is_range and (low := LOW.search(plain, max(floor, start - 60), start)):
+        scale = re.fullmatch(r"\d+ (bin|milyon|milyar)", match["high"]) if low["low"].isdigit() else None  # "50-60 bin TL"
+        first = number_value(low["low"] + (f" {scale[1]}" if scale else ""), kind == "amount")
+        found = _value(kind, *low.span("low"), first, unit, whole)
+    value = value and value + _kurus(match)
+    again = SAME_AGAIN.match(plain, end) if kind == "amount" else None
+    is_same_unit = again and _currency(again["sign"] or again["currency"] or match["currency"]) == unit
+    if again and is_same_unit and value == (number_value(again["high"], True) or 0) + _kurus(again):
+        end = again.end()
+    return found + _value(kind, start, end, value, unit, whole)
 
 
 # -- Statutes --------------------------------------------------------------------------------------------------------
 
-PARAGRAPH_SIGN = r"\(?(?:\d{1,2}|[ivx]{1,4}|son)\)?(?![a-z\d])"
-CLAUSE_SIGN = r"\(?(?:[a-z]|\d{1,2})\)?(?![a-z\d])"
-PARTS = (rf"(?:(?:\s?/\s?(?:f\.?\s?)?|(?<=/[a-z])-|\s?(?=\(\d{{1,2}}\))){PARAGRAPH_SIGN}"
-         rf"(?:(?:\s?-\s?|[.,/](?={CLAUSE_SIGN})){CLAUSE_SIGN}|\s?\((?:[a-z]|\d{{1,2}})\)){{0,4}})?")
+NUMERAL = r"(?:i{1,3}|iv|vi{0,3}|ix|x)"
+PARAGRAPH_SIGN = r"(?:(?:\d{1,2}|[ivx]{1,4}|son)(?![a-z\d])|\((?:\d{1,2}|[ivx]{1,4}|son)\))"
+CLAUSE_SIGN = r"(?:(?:[a-z]|\d{1,2})(?![a-z\d])|\((?:[a-z]|\d{1,2})\))"
+PARTS = (  # short forms behind an article: "/1", "/f. 1", "(1)", " II"; then clauses: "-b.1", "(a)", "-a, b"
+    rf"(?:(?:(?:\s?/\s?(?:f\.?\s?)?|(?<=/[a-z])-|\s?(?=\(\d{{1,2}}\))){PARAGRAPH_SIGN}|\s{NUMERAL}(?![\w.'/]))"
+    rf"(?:(?:\s?-\s?|(?:[./]|(?<=[a-z]),|(?<=\)))(?={CLAUSE_SIGN})){CLAUSE_SIGN}|\s?\((?:[a-z]|\d{{1,2}})\)){{0,4}}"
+    r"(?:(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?[a-z]\)?(?![\w.'/])){0,6})?")
 ARTICLE_NO = r"(?:1[0-5]\d\d|\d{1,3})(?!\d)(?:\s?/\s?[a-hj-uwyz](?![a-z\d]|\.\s?\d))?"
 ORDINAL_END = r"(?:\s?['\".]{0,2}\s?[iu]?nc[iu]\b|\s?\.)"
-KINDS = {"gecici": "geçici ", "ek": "ek ", "mukerrer": "mükerrer ", "muk": "mükerrer "}
-KIND = r"(?:(?:ek gecici|gecici|ek|mukerrer|muk)\.?\s{1,2})"
+KINDS = {"ek gecici": "ek geçici ", "gecici": "geçici ", "ek": "ek ", "mukerrer": "mükerrer ", "muk": "mükerrer "}
+KIND = rf"(?:(?:{'|'.join(KINDS)})\.?\s{{1,2}})"
 LIST_SIGN = r"\s{0,2}(?:,|-|;|ve|ila|ile|veya|ya da)\s{0,2}"
 NO_MEASURE = (  # a number before these is no article
-    r"(?!\.?\d|\s?[./,]\d{3}|[./]\d+[./]\d|\.?\s{0,2}(?:%|sayili|s\.|no\b|no'|nolu|seri|sira|gun|ay\b|ay[ld]"
-    r"|yil|hafta|is gun"
-    rf"|saat|md?\.|madde\b|bin\b|milyon|adet|kisi|numara|ada\b|parsel|m2|{ANY_CURRENCY}|{'|'.join(MONTHS)}))")
+    r"(?!\.?\d|\s?[./,]\d{3}|[./]\d+[./]\d|\.?\s{0,2}(?:%|sayili|s\.|no\b|no'|nolu|seri|sira|gun|ay\b|ay[ld]|yil|hafta|is gun|saat|md?\.|madde\b"
+    rf"|bin\b|milyon|adet|kisi|numara|ada\b|parsel|m2|protokol|{ANY_CURRENCY}|{'|'.join(MONTHS)}))")
 ARTICLES = rf"{ARTICLE_NO}{PARTS}{NO_MEASURE}(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{NO_MEASURE}){{0,12}}"
 ORDINAL_ARTICLES = rf"{ARTICLE_NO}{PARTS}{ORDINAL_END}?(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{ORDINAL_END}?){{0,12}}"
 HEAD = re.compile(r"m(?<![a-z\d']m)(?:adde[a-z]*(?:\.(?=\s?\d))?|ad\.|d?\.|d?(?=\s\d))")
 AFTER_HEAD = re.compile(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES})")  # "m. 12"
-BEFORE_HEAD = re.compile(
-    rf"[\s(\[\"](?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam"
-    rf"|muteakip)[a-z]*\s)?$")  # "12 nci maddesi", "onuncu maddesi"
-BARE = re.compile(
-    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\s{{0,2}}(?=\d|gecici|ek "
-    rf"|muk)(?P<articles>{KIND}?{ARTICLES})(?P<on>\s?(?:/|vd|ve devam|hukm|uyar|gereg))?")
+BEFORE_HEAD = re.compile(  # "12 nci maddesi", "onuncu maddesi"
+    rf"(?<=[\s(\[\"])(?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam|muteakip)[a-z]*\s)?$")
+BARE = re.compile(  # "TTK 530"
+    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\s{{0,2}}(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
+    r"(?P<on>\s?(?:/|vd|ve devam|hukm|uyar|gereg))?")
+SHARED_HEAD = re.compile(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
+    rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
 NUMBER_BEFORE = re.compile(r"(?:devami|vd\.|takip|nc[iu]\b|\d[a-z)]?|[./(-][a-z]\)?|[.)])\s{0,2}$")
-ARTICLE = re.compile(rf"(?P<kind>{KIND})?(?P<no>{ARTICLE_NO})(?P<parts>{PARTS})|(?P<ordinal>{ORDINAL})")
-RANGE_SIGN = re.compile(r"\s?-\s?|\s?ila\s?")
+ARTICLE = re.compile(rf"(?P<kind>{KIND})?(?:(?P<no>{ARTICLE_NO})(?P<parts>{PARTS})|(?P<ordinal>{ORDINAL}))")
+RANGE_SIGN = re.compile(rf"{ORDINAL_END}?(?:\s?-\s?|\s?ila\s?)")
 AND_ON = re.compile(r"\.?\s?(?:vd\b\.?|v\.\s?d\.|ve devam[a-z]*|ve mutea[a-z]*|ve sonra[a-z]*)")
-PARAGRAPH = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}})\)?(?:\s?numarali|{ORDINAL_END})?)"
-CLAUSE = rf"(?:{ORDINAL}|\(?(?:[a-z]{{1,2}}|\d{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
-COMMA = r"\s{0,2}(?:,|ve|ila|ile|veya|-)\s{0,2}"
-PARAGRAPHS = re.compile(
-    rf"[\s,']*(?:(?P<listed>{PARAGRAPH}(?:{COMMA}{PARAGRAPH}){{0,6}})\s{{0,2}}fikra[a-z]*"
-    rf"|(?:/\s?)?(?:f\.|fikra\b)\s?(?P<short>{PARAGRAPH_SIGN}))")
-CLAUSES = re.compile(
-    rf"[\s,'\"]*(?:(?P<listed>{CLAUSE}(?:{COMMA}{CLAUSE}){{0,8}})\s{{0,2}}ben[dt][a-z]*|(?:b\."
-    rf"|bent\b)\s?(?P<short>{CLAUSE_SIGN}))")
-SUB_CLAUSE = re.compile(rf"[\s,']*(?:nin )?(?P<listed>{CLAUSE})\s?(?:alt\s?)ben[dt][a-z]*")
+SIGN = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}}|(?![bs]u\b)[a-z]{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
+DETAIL = re.compile(  # "birinci fıkrasının", "ile (a) ve (b) bentleri", ", f. 2"
+    rf"[\s,'\"]*(?:(?:ile|ve|nin)\s+)?(?:(?P<signs>{SIGN}(?:\s{{0,2}}(?:,|ve|ila|ile|veya|-)\s{{0,2}}{SIGN}){{0,8}})"
+    rf"\s{{0,2}}(?P<noun>fikra|alt\s?ben[dt]|ben[dt])[a-z]*|(?:/\s?)?(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
+LEVELS = {"f": "paragraph", "b": "clause", "a": "sub-clause"}  # by the first letter of the noun
 PART_SIGN = re.compile(rf"{ORDINAL}|\bson\b|\d+|(?<![a-z])[a-z]{{1,4}}(?![a-z])")
 NOT_PARTS = {"ve", "ila", "ile", "ya", "da", "nci", "ncu", "inci", "uncu"}
 
-ABBREVIATIONS = {re.sub("[^a-z]", "", Page(name).plain): name for name in LAWS} | \
-                {Page(name).plain.strip(): law for name, law in SPELLINGS.items()}
+ABBREVIATIONS = {re.sub("[^a-z]", "", Page(name).plain): name for name in LAWS} | {Page(name).plain.strip(): law for name, law in SPELLINGS.items()}
 FULL_NAMES = {name: law for law, (_, name) in LAWS.items() if name} | OTHER_NAMES
 _ABBREVIATION = "|".join(r"\.?\s?".join(a) if len(a) < 4 and a.endswith("k") else r"\.?".join(a) if len(a) < 7 else a
                          for a in sorted(ABBREVIATIONS, key=len, reverse=True))
-_FULL_NAME = "|".join(sorted((n for n in FULL_NAMES), key=len, reverse=True)).replace(" ", r"\s{1,2}")
+_FULL_NAME = "|".join(sorted(FULL_NAMES, key=len, reverse=True)).replace(" ", r"\s{1,2}")
 LAW = re.compile(
     rf"(?<![a-z\d])(?:(?P<abbreviation>{_ABBREVIATION})(?:(?![a-z])|(?=n[iu]n))"
-    rf"|(?P<number>\d{{3,4}})(?=\s?(?:sayili|s\.|sk\b|\))|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)"
-                 rf"|(?<!deniz )(?<!basin )(?P<name>{_FULL_NAME})(?:\s{{1,2}}(?:kanun|yasa)|(?<=sozlesmesi))"
-                 r"|(?P<other>kanun|yasa|teblig|yonetmelig|yonetmelik)(?![ie]n?\b|lar|al))")
+    r"|(?P<number>\d{3,4})(?=\s?(?:sayili|s\.|sk\b|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)"
+    rf"|(?<!deniz )(?<!basin )(?P<name>{_FULL_NAME})(?:\s{{1,2}}(?:kanun|yasa)|(?<=sozlesmesi))"
+    r"|(?P<other>kanun|yasa|teblig|yonetmelig|yonetmelik)(?![ie]n?\b|lar|al))")
 LAST_WORD = re.compile(r"([a-z]{3,6})(?:'[a-z]{1,4})?\.?\s*$")
-HEAD_KIND = re.compile(rf"(?<![a-z]){KIND}(?:m(?:adde(?:ler[a-z]*|si)?|ad|d)?\.?\s{{0,2}})?\(?$")
-CONTRACT = re.compile(
-    rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?$")
-SENTENCE_END = re.compile(r"(?:[a-z\"')\]]{3}|\d['\"]?[a-z]{2})[.!?]\s+(?=[^\s])|\n\s*(?:\n|[-•|#>\x95])")
+HEAD_KIND = re.compile(rf"(?<![a-z])(?P<kind>{KIND})(?:m(?:adde(?:ler[a-z]*|si)?|ad|d)?\.?\s{{0,2}})?\(?$")
+CONTRACT = re.compile(rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?$")
+NO_END = "".join(rf"(?<!\b{word}\.)" for word in ("asl", "huk", "tic", "mah", "bkz", "yarg", "prof"))
+SENTENCE_END = re.compile(rf"(?:[a-z\"')\]]{{3}}|\d['\"]?[a-z]{{2}})[.!?]{NO_END}\s+(?=[^\s])|\n\s*(?:\n|[-•|#>\x95])")
 
 
 class Law(NamedTuple):
     """What an article reference names as its law: norm value and where the mention starts."""
-
     name: str | None
     start: int
+
+
+class Head(NamedTuple):
+    """Where article numbers stand: from `start` to `end`; with "m." or "maddesi" from `begin` to `stop`."""
+    start: int
+    end: int
+    begin: int
+    stop: int
 
 
 def _sentence_start(page: Page, start: int, reach: int, headings: bool = True) -> int:
@@ -1437,9 +1483,57 @@ def _sentence_start(page: Page, start: int, reach: int, headings: bool = True) -
     if reach < 5:
         return floor
     for match in SENTENCE_END.finditer(page.plain, floor, start):
-        if match[0][0] == "\n" and headings or match[0][0] != "\n" and page.is_capital(match.end()):
+        if (match[0][0] == "\n" and headings) or (match[0][0] != "\n" and page.is_capital(match.end())):
             floor = match.end()
     return floor
+
+
+def _heads(page: Page) -> list[Head]:
+    """All places where articles are numbered: "m. 12", "12 nci maddesi", "TTK 530"."""
+    plain, heads, end = page.plain, [], 0
+    for word in HEAD.finditer(plain):
+        floor, (start, end) = end, word.span()
+        if end - start > 6 or plain[start - 2] in ".iu" or plain[start - 1] in ".iu":  # an ending, or an ordinal before
+            before = NUMBER_BEFORE.search(plain, max(0, start - 9), start) and BEFORE_HEAD.search(plain, max(floor, start - 110), start)
+            if before:
+                heads.append(Head(*before.span("articles"), before.start(), end))
+                continue
+        if after := AFTER_HEAD.match(plain, end):
+            heads.append(Head(*after.span("articles"), start, after.end()))
+    heads += [Head(*bare.span("articles"), bare.start() + 1, bare.end("articles")) for bare in BARE.finditer(plain) if _is_bare_article(page, bare)]
+    heads.sort(key=operator.itemgetter(3), reverse=True)
+    heads.sort(key=operator.itemgetter(0))  # by start, at one place the one that reaches furthest first
+    return heads
+
+
+def _is_bare_article(page: Page, head: re.Match[str]) -> bool:
+    """Is "TTK 530", without "m." or "madde", an article?"""
+    floor = max(0, head.start() - 9)
+    window = page.plain[floor:head.start() + 2]
+    law = next((m for m in LAW.finditer(window) if m["abbreviation"] and m.end() >= len(window) - 1), None)
+    if law is None or not _is_abbreviation(page, law, floor) or (head["genitive"] and not head["on"] and "/" not in head["articles"]):
+        return False
+    return not re.fullmatch(r"(?:19|20)\d\d", head["articles"])
+
+
+def _statutes(page: Page) -> list[Found]:
+    """Articles of laws with paragraph and clause."""
+    done, law, found = 0, Law(None, 0), list[Found]()
+    for head in _heads(page):
+        if head.start < done:
+            continue
+        floor = done if head.begin - done < 300 else head.begin - 300
+        named = _law_before(page, head.begin, floor, law)
+        if named is None:
+            continue
+        law, shared, owner = named, head, named
+        while owner.name and owner.start < shared.begin and (one := SHARED_HEAD.search(page.plain, max(floor, owner.start - 60), owner.start)):
+            shared = Head(*one.span("articles"), one.start(), one.end("articles"))  # one "maddeleri" for the articles of two laws or three
+            owner = _law_before(page, shared.begin, max(floor, shared.begin - 120), Law(None, 0)) or Law(None, 0)
+            found += _articles(page, shared, owner) if owner.name else ()
+        found += _articles(page, head, law)
+        done = found[-1].end
+    return found
 
 
 def _law_before(page: Page, start: int, floor: int, carried: Law) -> Law | None:
@@ -1449,235 +1543,141 @@ def _law_before(page: Page, start: int, floor: int, carried: Law) -> Law | None:
         return Law(carried.name, start)
     begin = _sentence_start(page, start, min(start - floor, 300))
     window = page.plain[begin:start]
-    if CONTRACT.search(window[-90:]) and not window.rstrip().endswith("insan haklari sozlesmesi"):
+    if CONTRACT.search(window[-90:]) and "insan haklari sozlesmesi" not in window[-50:]:
         return None
-    mentions = [m for m in LAW.finditer(window) if not m["abbreviation"] or _is_abbreviation(page, m, begin)]
-    for i in range(len(mentions) - 1, -1, -1):
-        mention, before = mentions[i], mentions[i - 1] if i else None
-        if mention["abbreviation"]:
-            return Law(ABBREVIATIONS[re.sub(r"[^a-z]", "", mention["abbreviation"])], begin + mention.start())
+    law, number_end, abbreviation_end = None, -300, -300
+    for mention in LAW.finditer(window):
+        at, end = begin + mention.start(), mention.end()
         if mention["number"]:
-            if before and before["abbreviation"] and mention.start() - before.end() < 6:
-                continue
-            return Law(mention["number"], begin + mention.start())
-        between = window[before.end():mention.start()] if before and before["number"] else None
-        if before and between is not None and len(between) < 200 and " ile " not in between:
-            return Law(before["number"], begin + before.start())
-        if mention["name"]:
-            return Law(FULL_NAMES[" ".join(mention["name"].split())], begin + mention.start())
-        if len(window) - mention.end() < 25:
-            return Law(None, start)
-    last = LAST_WORD.search(window)
-    capitals = sum(page.is_capital(begin + last.start() + i) for i in range(len(last[1]))) if last else 0
-    unknown = last is not None and capitals > 1 and last[1] not in NOT_PARTS  # "FSEK m. 68": some other law
-    return Law(carried.name if begin == floor and not unknown else None, start)
+            if mention.start() - abbreviation_end > 5:  # "HMK (6100)" stays HMK
+                law, number_end = Law(mention["number"], at), end
+        elif mention["abbreviation"]:
+            if _is_abbreviation(page, mention, begin):
+                law, number_end, abbreviation_end = Law(ABBREVIATIONS[re.sub(r"[^a-z]", "", mention["abbreviation"])], at), -300, end
+        elif mention.start() - number_end < 200 and " ile " not in window[number_end:mention.start()]:
+            continue  # "4721 sayılı Türk Medeni Kanunu" stays 4721
+        elif mention["name"]:
+            law, number_end = Law(FULL_NAMES[" ".join(mention["name"].split())], at), -300
+        elif len(window) - end < 25:  # "Kanun'un 12. maddesi"
+            law, number_end = Law(None, start), -300
+    if law is not None:
+        return law
+    last = LAST_WORD.search(page.plain, max(begin, start - 14), start)
+    is_other = last is not None and last[1] not in NOT_PARTS and sum(map(page.is_capital, range(*last.span(1)))) > 1  # "FSEK m. 68"
+    return Law(carried.name if begin == floor and not is_other else None, start)
 
 
 def _is_abbreviation(page: Page, mention: re.Match[str], floor: int) -> bool:
     """Is this an abbreviation as lawyers write it, not a small word of the same letters ("hk.", "ay", "kik")?"""
     start, end = floor + mention.start("abbreviation"), floor + mention.end("abbreviation")
-    name = ABBREVIATIONS[re.sub(r"[^a-z]", "", mention["abbreviation"])]
     capitals = sum(page.is_capital(i) for i in range(start, end))
-    if name in CAPITALS_ONLY:
+    if ABBREVIATIONS[re.sub(r"[^a-z]", "", mention["abbreviation"])] in CAPITALS_ONLY:
         return capitals > 1
-    return capitals > 0 or end - start > 2 and "." not in mention[0]
+    return capitals > 0 or (end - start > 2 and "." not in mention[0])
 
 
 def _sign(page: Page, start: int, text: str) -> str:
-    """A paragraph or clause as the norm has it: ordinals and Roman numerals as digits, letters as printed."""
+    """A paragraph or clause as the norm has it: ordinals as digits, letters as printed."""
+    if text.isdigit() or text == "son":
+        return text
     for word, value in ORDINALS.items():
         if text.endswith(word):
             return str(TENS_BEFORE[text[:-len(word)].strip()] + value)
-    return text if text.isdigit() or text == "son" else page.written(start, start + len(text))
+    return page.written(start, start + len(text))
 
 
-def _listed(page: Page, match: re.Match[str], roman: bool) -> list[tuple[int, int, str]]:
-    """Places and signs of a list such as "birinci ve ikinci" or "(a), (b) ve (c)"."""
-    group = "short" if match.lastgroup == "short" else "listed"
-    signs: list[tuple[int, int, str]] = []
-    for part in PART_SIGN.finditer(page.plain, match.start(group), match.end(group)):
-        if part[0] not in NOT_PARTS:
-            sign = str(ROMAN[part[0]]) if roman and part[0] in ROMAN else _sign(page, part.start(), part[0])
-            signs.append((part.start(), part.end(), sign))
-    return signs
-
-
-def _details(page: Page, at: int, paragraph: str | None, clause: str | None
-             ) -> Iterator[tuple[int, int, str | None, str | None]]:
-    """Paragraphs and clauses named in words after an article: each with its place."""
-    plain, found = page.plain, False
-    for _ in range(8):
-        paragraphs = PARAGRAPHS.match(plain, at) if clause is None else None
-        places = _listed(page, paragraphs, True) if paragraphs else [(at, at, paragraph)]  # type: ignore[list-item]
-        at = paragraphs.end() if paragraphs else at
-        clauses = CLAUSES.match(plain, at)
-        if paragraphs is None and clauses is None:
-            break
-        yield from ((s, e, sign, clause) for s, e, sign in places[:-1])
-        last = places[-1]
-        if clauses is None:
-            yield last[0], at, last[2], clause
-        else:
-            at = clauses.end()
-            signs = ([(at, at, clause)] if clause else []) + _listed(page, clauses, False)
-            sub = SUB_CLAUSE.match(plain, at)
-            if sub:
-                at = sub.end()
-                inner = _listed(page, sub, False)[0][2]
-                signs[-1] = (signs[-1][0], at, f"{signs[-1][2]}-{inner}")
-            signs[-1] = (signs[-1][0], at, signs[-1][2])
-            for s, e, sign in signs:
-                yield (min(s, last[0]) if not found else s), e, last[2], sign
-        found, paragraph, clause = True, last[2], None
-        more = re.compile(r"\s{0,2}(?:ile|ve|,)\s{0,2}").match(plain, at)
-        if more is None or not PARAGRAPHS.match(plain, more.end()) and not CLAUSES.match(plain, more.end()):
-            break
-        at = more.end()
-
-
-def _parts(page: Page, start: int, text: str) -> tuple[str | None, str | None]:
-    """Paragraph and clause of a short form: "/1-b.1" is paragraph 1, clause b-1."""
-    if not text:
-        return None, None
-    signs = [(m.start(), m[0]) for m in re.finditer(r"[a-z]+|\d+", text)]
-    signs = signs[1:] if signs and signs[0][1] == "f" else signs
-    if not signs:
-        return None, None
-    first = signs[0][1]
-    clause = "-".join(page.written(start + at, start + at + len(sign)) for at, sign in signs[1:])
-    return str(ROMAN.get(first, first)), clause or None
-
-
-class Head(NamedTuple):
-    """Where article numbers stand: from `start` to `end`, with "m." or "maddesi" up to `stop`."""
-
-    start: int
-    end: int
-    stop: int
-    begin: int  # where the look for the law begins, to the left
-
-
-def _heads(page: Page) -> list[Head]:
-    """All places where articles are numbered: "m. 12", "12 nci maddesi", "TTK 530"."""
-    plain, heads = page.plain, []
-    for word in HEAD.finditer(plain):
-        start, end = word.span()
-        full = word[0].startswith("madde") and word[0] not in ("madde", "madde.")
-        is_ordinal = plain[start - 2:start].strip()[-1:] in ".iu"
-        if (full or is_ordinal) and NUMBER_BEFORE.search(plain[max(0, start - 9):start]):
-            base = max(0, start - 110)
-            before = BEFORE_HEAD.search(plain[base:start])
-            if before:
-                first, last = before.span("articles")
-                heads.append(Head(base + first, base + last, end, base + before.start() + 1))
-                continue
-        after = AFTER_HEAD.match(plain, end)
-        if after:
-            heads.append(Head(*after.span("articles"), after.end(), start))
-    for bare in BARE.finditer(plain):
-        if _is_bare_article(page, bare):
-            heads.append(Head(*bare.span("articles"), bare.end("articles"), bare.start() + 1))
-    return sorted(heads, key=lambda head: (head.start, -head.stop))
-
-
-def _statutes(page: Page) -> list[Found]:
-    """Articles of laws with paragraph and clause."""
-    done, law, found = 0, Law(None, 0), list[Found]()
-    for head in _heads(page):
-        if head.start < done:
-            continue
-        named = _law_before(page, head.begin, max(done, 0) if head.begin - done < 300 else head.begin - 300, law)
-        if named is None:
-            continue
-        law = named
-        found += _articles(page, head, law)
-        done = max(found[-1].end, head.stop)
-    return found
-
-
-def _is_bare_article(page: Page, head: re.Match[str]) -> bool:
-    """Is "TTK 530", without "m." or "madde", an article?"""
-    window = page.plain[max(0, head.start() - 9):head.start() + 2]
-    law = next((m for m in LAW.finditer(window) if m["abbreviation"] and m.end() >= len(window) - 1), None)
-    if law is None or not _is_abbreviation(page, law, max(0, head.start() - 9)):
-        return False
-    articles = head["articles"]
-    if head["genitive"] and not head["on"] and "/" not in articles:
-        return False
-    return not re.fullmatch(r"(?:19|20)\d\d", articles)
-
-
-def _kind(text: str) -> str:
-    """ "ek ", "geçici " or "mükerrer " in front of an article number."""
-    words = text.replace(".", " ").split()
-    return "ek geçici " if words[:2] == ["ek", "gecici"] else KINDS[words[0]]
+def _article(start: int, end: int, law: str | None, article: str, paragraph: str | None = None, clause: str | None = None) -> Found:
+    return Found("statute", start, end, {"law": law, "article": article, "paragraph": paragraph, "clause": clause})
 
 
 def _articles(page: Page, head: Head, law: Law) -> list[Found]:
     """One reference for each article of a head, the last with what follows it."""
-    plain, first, end = page.plain, head.start, head.end
-    after = plain[head.stop:head.stop + 80]
-    in_words = "fikra" in after or "ben" in after or "f." in after or "b." in after
-    articles = list(ARTICLE.finditer(plain, first, end))
-    near = plain[max(0, first - 24):first]
-    head_kind = HEAD_KIND.search(near) if "ek" in near or "gecici" in near or "muk" in near else None
-    is_plain = not head_kind and not in_words and plain[first:end].isdigit()  # most of them are
-    if is_plain and not AND_ON.match(plain, head.stop):
-        norm = {"law": law.name, "article": plain[first:end], "paragraph": None, "clause": None}
-        return [Found("statute", min(law.start, first), head.stop, norm)]
-    head_kind_name = _kind(head_kind[0]) if head_kind else ""
-    begin, tail = min(law.start, first), head.stop
-    found: list[Found] = []
-    skip, listed = -1, None  # listed: article and paragraph that a following small number may carry on
-    for i, article in enumerate(articles):
-        if i == skip:
-            continue
-        number = _sign(page, article.start(), article[0])
-        if article["no"]:
-            number = page.written(*article.span("no")).replace(" ", "")
-        paragraph, clause = _parts(page, article.start("parts"), article["parts"] or "")
-        if listed and number.isdigit() and not paragraph and int(listed[1]) < int(number) < min(10, int(listed[0])):
-            number, paragraph = listed  # "m. 344/1 ve 2"
-            paragraph = article["no"]
-        listed = (number, paragraph) if paragraph and number.isdigit() and paragraph.isdigit() and not clause else None
-        stop, last = article.end(), i == len(articles) - 1
-        between = "" if last else re.sub(ORDINAL_END, "", plain[stop:articles[i + 1].start()])
-        if RANGE_SIGN.fullmatch(between) and not paragraph:
-            number, skip, stop = f"{number}-{articles[i + 1]['no']}", i + 1, articles[i + 1].end()
-            last = skip == len(articles) - 1
-        kind = _kind(article["kind"]) if article["kind"] else head_kind_name
-        norm = {"law": law.name, "article": kind + number, "paragraph": paragraph, "clause": clause}
-        if not last:
-            found.append(Found("statute", begin, stop, norm))
-        else:
-            on = AND_ON.match(plain, tail if tail > end else stop)
-            stop = on.end() if on else max(stop, tail)
-            details = list(_details(page, stop, paragraph, clause)) if in_words else []
-            if not details:
-                found.append(Found("statute", begin, stop, norm))
-            for j, (s, e, paragraph, clause) in enumerate(details):
-                norm = norm | {"paragraph": paragraph, "clause": clause}
-                found.append(Found("statute", begin if not j else s, e, norm))
-        begin = articles[i + 1].start() if i + 1 < len(articles) else first
+    plain, stop = page.plain, head.stop
+    near, number = plain[max(0, head.start - 24):head.start], plain[head.start:head.end].rstrip(".")
+    kind = HEAD_KIND.search(near) if "ek" in near or "gecici" in near or "muk" in near else None
+    begin = min(law.start, head.start - len(kind[0]) if kind else head.start)
+    if "v" in plain[stop:stop + 3] and (on := AND_ON.match(plain, stop)):
+        stop = on.end()
+    if number.isdigit() and not kind:  # most of them are
+        found = [Found("statute", begin, stop, {"law": law.name, "article": number, "paragraph": None, "clause": None})]
+    else:
+        found = _listed_articles(page, head, law.name, KINDS[kind["kind"].strip().rstrip(".")] if kind else "")
+        found[0] = found[0]._replace(start=min(begin, found[0].start))
+        found[-1] = found[-1]._replace(end=stop)
+    _add_details(page, found)
     return found
+
+
+def _listed_articles(page: Page, head: Head, law: str | None, kind: str) -> list[Found]:
+    """Articles as a list has them, each with its short parts: "355, 357/1 ve 360", "12-15", "344/1 ve 2"."""
+    found: list[Found] = []
+    for match in ARTICLE.finditer(page.plain, head.start, head.end):
+        start, end = match.span()
+        number = page.number(*match.span("no")) if match["no"] else _sign(page, match.start("ordinal"), match["ordinal"])
+        own_kind = KINDS[match["kind"].strip().rstrip(".")] if match["kind"] else kind
+        last = found[-1].norm if found else {}
+        if found and not last["paragraph"] and RANGE_SIGN.fullmatch(page.plain, found[-1].end, start):
+            found[-1] = _article(found[-1].start, end, law, f"{last['article']}-{number}")
+            continue
+        parts = _parts(page, match.start("parts"), match["parts"] or "")
+        if (found and number.isdigit() and not match["parts"] and not last["clause"] and (last["paragraph"] or "x").isdigit()
+                and last["article"].isdigit() and int(last["paragraph"]) < int(number) < min(10, int(last["article"]))):
+            number, parts = last["article"], [(0, 0, number, None)]  # "m. 344/1 ve 2"
+        for left, right, paragraph, clause in parts:
+            found.append(_article(left or start, right or end, law, own_kind + number, paragraph, clause))
+    return found
+
+
+def _parts(page: Page, start: int, text: str) -> list[tuple[int, int, str | None, str | None]]:
+    """Paragraph and clause of a short form, each with its place (0 where it's the article's): "/1-b.1" is paragraph 1, clause b-1."""
+    head, *more = re.split(r"(?<=[a-z)])(?:\s?,\s?|\sve\s)(?=\(?[a-z])", text)
+    signs = [(start + m.start(), m[0]) for m in re.finditer(r"[a-z]+|\d+", head)]
+    signs = signs[1:] if signs and signs[0][1] == "f" else signs
+    paragraph = str(ROMAN.get(signs[0][1], signs[0][1])) if signs else None
+    clause = "-".join(page.written(at, at + len(sign)) for at, sign in signs[1:]) or None
+    found = [(0, start + len(head) if more else 0, paragraph, clause)]
+    at = start + len(head)
+    for sign in more:
+        at = page.plain.index(sign, at) + len(sign)
+        found.append((at - len(sign), at, paragraph, page.written(at - len(sign), at).strip("()")))
+    return found
+
+
+def _add_details(page: Page, found: list[Found]) -> None:
+    """Adds to the last article the paragraphs and clauses named in words behind it; each further one is a reference of its own."""
+    near = page.plain[found[-1].end:found[-1].end + 80]
+    if not ("fikra" in near or "ben" in near or "f." in near or "b." in near):  # as behind most articles
+        return
+    while match := DETAIL.match(page.plain, found[-1].end):
+        level = LEVELS[(match["noun"] or match["short"])[0]]
+        group = "signs" if match["noun"] else "sign"
+        for sign in PART_SIGN.finditer(page.plain, *match.span(group)):
+            if sign[0] in NOT_PARTS:
+                continue
+            value, last = _sign(page, sign.start(), sign[0]), found[-1]
+            if level == "sub-clause":
+                found[-1] = last._replace(norm=last.norm | {"clause": "-".join(filter(None, (last.norm["clause"], value)))})
+                continue
+            value = str(ROMAN.get(sign[0], value)) if level == "paragraph" else value
+            if last.norm[level] is None and last.norm["clause"] is None:
+                found[-1] = last._replace(end=sign.end(), norm=last.norm | {level: value})
+            else:
+                found.append(Found("statute", sign.start(), sign.end(), last.norm | {"clause": None, level: value}))
+        found[-1] = found[-1]._replace(end=match.end())
 
 
 # -- Official Gazette and communiqués --------------------------------------------------------------------------------
 
-GAZETTE = re.compile(r"(?:r(?<![a-z]r)esmi\s{1,2}gazete[a-z]*|r(?<![a-z]r)\.?\s?g(?![a-z])\.?)")
-EXTRA = (
-    r"\(?\s?(?:(?P<extra>\d|[a-z]{5,9}nc[iu])\s?['.]?\s?(?:nc[iu]|inci"
-    r"|uncu)?\s)?(?P<is_extra>muk(?:errer)?\b\.?)[a-z]*\s?\)?")
-GAZETTE_NO = r"(?P<no>\d{2}\.?\d{3}|\d{4})(?![\d/.]\d|\d)"
-MARK_WORDS = (
-    r"[\s,;:()\[\]/-]*(?:(?:tarih(?:li|inde|i)?|gun(?:lu)?|sayi(?:li|si)?|no(?:lu)?|numarali|t|s|ve"
-    r"|yayim(?:lanan)?|de|resmi gazete)\b[.\s,;:'()-]*){0,5}")
-AFTER_GAZETTE = re.compile(rf"(?:'[a-z]+)?{MARK_WORDS}(?:{DATE})(?:{MARK_WORDS}{GAZETTE_NO})?(?:{MARK_WORDS}{EXTRA})?")
-AFTER_GAZETTE_NO = re.compile(rf"{MARK_WORDS}{GAZETTE_NO}(?:{MARK_WORDS}{EXTRA})?{MARK_WORDS}(?:{DATE})")
-BEFORE_GAZETTE = re.compile(
-    rf"(?:{DATE})(?:{MARK_WORDS}{GAZETTE_NO})?(?:{MARK_WORDS}{EXTRA})?{MARK_WORDS}(?:t\.?c\.?\s)?$")
-NUMBER_BEFORE_GAZETTE = re.compile(rf"(?<![\d./-]){GAZETTE_NO}(?:{MARK_WORDS}{EXTRA})?{MARK_WORDS}$")
-EXTRA_AFTER = re.compile(rf"[\s,'a-z]{{0,4}}?{EXTRA}")
+GAZETTE = re.compile(r"r(?<![a-z]r)(?:esmi\s{1,2}gazete[a-z]*|\.?\s?g(?![a-z])\.?)")
+GAZETTE_PIECE = (rf"(?P<date>{UNNAMED_DATE})"
+                 rf"|\(?\s?(?:(?P<nth>\d|{ORDINAL})\s?['.]?\s?(?:[iu]?nc[iu])?\s)?(?P<extra>muk(?:errer)?\b\.?)[a-z]*\s?\)?"
+                 r"|(?P<no>\d{2}\.?\d{3}|\d{4})(?![\d/.]\d|\d|\s?say[a-z]*\s(?:[a-z]+\s){0,3}(?:kanun|yasa|khk))")
+PIECES = re.compile(GAZETTE_PIECE)
+GLUE = (r"[\s,:()\[\]/'.-]*(?:(?:tarih(?:li|inde|i)?|gun(?:lu)?|sayi(?:li|si)?|no(?:lu)?|numarali|nusha[a-z]*|t|s|ve|[dn][ei]n?|resmi gazete)\b"
+        r"[\s,:()\[\]/'.-]*){0,5}")
+_ANY_PIECE = re.sub(r"\?P<\w+>", "?:", GAZETTE_PIECE)
+BEFORE_GAZETTE = re.compile(rf"(?<![\d./-])(?:(?:{_ANY_PIECE}){GLUE}){{1,3}}(?:t\.?c\.?\s)?$")
+AFTER_GAZETTE = re.compile(rf"(?:{GLUE}(?:{_ANY_PIECE})){{1,3}}")
 
 
 def _gazettes(page: Page) -> Iterator[Found]:
@@ -1685,230 +1685,334 @@ def _gazettes(page: Page) -> Iterator[Found]:
     plain, done = page.plain, 0
     for word in GAZETTE.finditer(plain):
         floor = max(done, word.start() - 90)
-        if not re.search(r"\d", plain[floor:word.end() + 90]):
+        if word.start() < done or not re.search(r"\d", plain[floor:word.end() + 90]):
             continue
-        window = plain[floor:word.start()]
-        before = None
-        for day in re.finditer(r"(?<![\d./-])\d", window):
-            before = BEFORE_GAZETTE.match(window, day.start())
-            if before:
-                break
-        after = AFTER_GAZETTE.match(plain, word.end()) or AFTER_GAZETTE_NO.match(plain, word.end())
-        if before and after and (before["no"] or re.search("tarih|gun|t[.]", before[0])):
-            after = None
-        match = after or before or NUMBER_BEFORE_GAZETTE.search(window)
-        if match is None:
+        starts = (digit.start() for digit in re.finditer(r"(?<![\d./-])\d", plain[floor:word.start()]))
+        before = next(filter(None, (BEFORE_GAZETTE.match(plain, floor + start, word.start()) for start in starts)), None)
+        after = AFTER_GAZETTE.match(plain, word.end())
+        left, right = _pieces(before), _pieces(after)
+        if "date" in left and "date" in right and "no" not in left and not re.search(r"tarih|gun|t\.", before[0] if before else ""):
+            left = {}  # "T. 14/07/2021, R.G. 19/10/2021-31633": the first date is the decision's
+        if left and left.keys() & right.keys():
+            right = {}
+        pieces = left | right
+        if "date" not in pieces and "no" not in pieces:
             continue
-        start = word.start() if match is after else floor + match.start()
-        end = match.end() if match is after else word.end()
-        if match is before and not match["no"] and (first := NUMBER_BEFORE_GAZETTE.search(window[:match.start()])):
-            start, late_number = floor + first.start(), first["no"]
-        else:
-            late_number = match["no"]
-        extra, number = (match["extra"] or "1") if match["is_extra"] else "0", late_number
-        if extra == "0" and (late := EXTRA_AFTER.match(plain, end)):
-            extra, end = late["extra"] or "1", late.end()
-        iso = _iso(match) if "d" in match.groupdict() else None
-        done = end
-        norm = {"no": number and number.replace(".", ""), "date": iso, "mukerrer": int(_sign(page, 0, extra))}
-        yield Found("gazette", start, end, norm)
+        done = max([word.end(), *(piece.end() for piece in pieces.values())])
+        day = re.match(DATE, pieces["date"][0]) if "date" in pieces else None
+        extra = pieces.get("extra")
+        norm = {"no": pieces["no"]["no"].replace(".", "") if "no" in pieces else None, "date": _iso(day) if day else None,
+                "mukerrer": int(_sign(page, 0, extra["nth"] or "1")) if extra else 0}
+        yield Found("gazette", min([word.start(), *(piece.start() for piece in pieces.values())]), done, norm)
+
+
+def _pieces(match: re.Match[str] | None) -> dict[str, re.Match[str]]:
+    """Date, number and "mükerrer" in what stands beside the gazette's name: the first of each kind."""
+    pieces: dict[str, re.Match[str]] = {}
+    for piece in PIECES.finditer(match.string, *match.span()) if match else ():
+        kind = "date" if piece["date"] else "extra" if piece["extra"] else "no"
+        if kind in pieces:
+            break
+        pieces[kind] = piece
+    return pieces
 
 
 COMMUNIQUE = re.compile(
-    r"teblig(?!\s?(?:ed|et|olun|al|tarih|memur|mazbata|sure|masraf|gun|ve\b|edil)|[a-z]*\s(?:edil|etmis|olun"
-    r"|tarihi))[a-z]*")
-COMMUNIQUE_NO = (
-    r"(?P<no>\d{4}-\d{2}/\d{1,3}|\d{4}/\d{1,3}|[ivx]{1,5}\s?-\s?\d{1,3}(?:\.\d{1,2}){0,2}(?:\.[a-z])?"
-    r"|\d{1,3}(?![\d/.-]\d|\d))")
+    r"teblig(?!\s?(?:ed|et|olun|al|tarih|memur|mazbata|sure|masraf|gun|ve\b|edil)|[a-z]*\s(?:edil|etmis|olun|tarihi))[a-z]*")
+COMMUNIQUE_NO = (r"(?P<no>\d{4}-\d{2}/\d{1,3}|\d{4}/\d{1,3}|[ivx]{1,5}\s?-\s?\d{1,3}(?:\.\d{1,2}){0,2}(?:\.[a-z])?"
+                 r"|\d{1,3}(?![\d/.-]\d|\d))")
 NO_MARK = r"(?:seri|sira|teblig)?\s?(?:no|sayi(?:si)?|numara(?:si)?)\b\s?[.:]{0,2}\s?"
 BEFORE_COMMUNIQUE = re.compile(
-    rf"(?<![\w/.-]){COMMUNIQUE_NO}\)?\s?(?:sayili|(?:seri|sira)\s?(?:no|numara)|n[ou]'?\.?\s?lu"
-    rf"|numarali)(?![^\n]*(?:sayili|sirkuler|kararname))[^\n]{{0,160}}$")
+    rf"(?<![\w/.-]){COMMUNIQUE_NO}\)?\s?(?:sayili|(?:seri|sira)\s?(?:no|numara)|n[ou]'?\.?\s?lu|numarali)"
+    r"(?![^\n]*(?:sayili|sirkuler|kararname))[^\n]{0,160}$")
+MARKED_COMMUNIQUE = re.compile(  # "Seri No: 23 KDV Tebliği"
+    rf"(?<![a-z])(?:seri|sira)\s?(?:no|numarasi)\s?[.:]{{0,2}}\s?{COMMUNIQUE_NO}\)?(?:\s(?!sayili|sirkuler|kararname)[a-z.'()]+){{0,8}}\s$")
+MORE_COMMUNIQUES = re.compile(rf"(?<![\w/.-]){COMMUNIQUE_NO}\s?(?:,|ve)\s$")  # "[2021/2, 2021/3 ve] 2021/4 sayılı"
 AFTER_COMMUNIQUE = re.compile(
-    rf"(?:'?[a-z]{{0,4}})?\s?(?:[(,]\s?)?(?:seri\s?:\s?[a-z]\s?,?\s?)?(?:{NO_MARK})?"
-    rf"(?<![a-z]){COMMUNIQUE_NO}(?!\s?(?:gun|ay|yil|%|md|m\.|mad|inci|nci|uncu|ncu|\.)|'?[iu]?nc[iu])")
+    rf"(?:'?[a-z]{{0,4}})?\s?(?:(?:\(\s?|,\s?(?!teblig))?(?:seri\s?:\s?[a-z]\s?,?\s?)?{NO_MARK}|\(?\s?(?=\S{{0,9}}[/-]))(?<![a-z]){COMMUNIQUE_NO}"
+    r"(?!\s?(?:gun|ay|yil|%|md|m\.|mad|inci|nci|uncu|ncu|\.|sayili|no)|'?[iu]?nc[iu])")
 
 
 def _communiques(page: Page) -> Iterator[Found]:
     """Numbers of communiqués: "2002/2 sayılı Tebliğ", "(Tebliğ No: 2017/32)"."""
     plain, done = page.plain, 0
     for word in COMMUNIQUE.finditer(plain):
-        after = AFTER_COMMUNIQUE.match(plain, word.end())
-        if after and (re.search(r"/|-|no|sayi", after[0])):
-            yield Found("communique", *after.span("no"), {"no": _communique_number(page, after, 0)})
-            done = after.end()
-            continue
-        if not re.search(r"\d", plain[max(done, word.start() - 200):word.start()]):
-            continue
-        floor = max(done, _sentence_start(page, word.start(), 200))
-        window = plain[floor:word.start()]
-        for digit in re.finditer(r"(?<![\w/.-])[\divx]", window):
-            before = BEFORE_COMMUNIQUE.match(window, digit.start())
-            if before:
-                start, end = before.span("no")
-                yield Found("communique", floor + start, floor + end, {"no": _communique_number(page, before, floor)})
-                done = word.end()
-                break
-
-
-def _communique_number(page: Page, match: re.Match[str], floor: int) -> str:
-    start, end = match.span("no")
-    return re.sub("[–—]", "-", "".join(page.written(floor + start, floor + end).split()))
+        number = AFTER_COMMUNIQUE.match(plain, word.end())
+        if not number and re.search(r"\d", plain[max(done, word.start() - 200):word.start()]):
+            floor = max(done, _sentence_start(page, word.start(), 200))
+            starts = (digit.start() for digit in re.finditer(r"(?<![\w/.-])[\divx]", plain[floor:word.start()]))
+            number = (next(filter(None, (BEFORE_COMMUNIQUE.match(plain, floor + start, word.start()) for start in starts)), None)
+                      or MARKED_COMMUNIQUE.search(plain, floor, word.start()))
+            listed = MORE_COMMUNIQUES.search(plain, floor, number.start("no")) if number else None
+            while listed:
+                yield Found("communique", *listed.span("no"), {"no": page.number(*listed.span("no"))})
+                listed = MORE_COMMUNIQUES.search(plain, floor, listed.start("no"))
+        if number:
+            yield Found("communique", *number.span("no"), {"no": page.number(*number.span("no"))})
+            done = max(word.end(), number.end())
 
 
 # -- Decisions of courts ---------------------------------------------------------------------------------------------
 
 MARK_BEFORE = re.compile(
-    r"(?<![a-z'])(?:(?P<esas>e|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k"
-    r"|karar|kr))\s?\.?\s?"
+    r"(?<![a-z'])(?:(?P<esas>e|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|karar|karari(?=\s?[:(])|kr))\s?\.?\s?"
     r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(]*$")
 MARK_AFTER = re.compile(
-    r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)|(?P<esas>(?:e\b\.?|esas(?:in[a-z]*)?\b)(?!\s?blok))"
-    r"|(?P<karar>k\b\.?|karar\b(?!\s+(?:tarih|no\b|sayisi)))"
-    r"|(?P<other>d\s?\.\s?is\b|degisik\s+is\b|basvuru\b))\)?")
-BETWEEN = re.compile(r"[\s,;|.:()/\"-]*(?:ve|ile)?[\s,;|.:()/\"-]*")
+    r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)|(?P<esas>(?:e\b\.?|esas(?:in[a-z]*)?\b)(?!\s?blok)"
+    r"|d\s?\.\s?is\b|degisik\s+is\b|basvuru\b|b\.\s?no\b)"
+    r"|(?P<karar>k\b\.?|karar\b(?! +(?:tarih|no\b|sayisi(?!\s+ile)))))\)?")
+BETWEEN = re.compile(rf"(?:[\s,;|.:()/\"-]*(?:ve|ile|sayili|karar tarihi|tarih(?:li)?|t|{UNNAMED_DATE})(?![a-z\d])){{0,4}}[\s,;|.:()/\"-]*")
 BETWEEN_UNMARKED = re.compile(r"\s*[-/|]?\s*")
-NAMED_AFTER = re.compile(
-    r"\s?(?:sayili|nolu|no'lu|numarali)\s(?P<words>(?:(?!ile |ve )[a-z.'\d]+\s){0,7}?)(?P<noun>karar|ilam|hukum"
-    r"|hukm|dosya|basvuru)")
+LIST_BETWEEN = re.compile(r"\s*(?:,|,?\s?ve)\s+")
+NOUN = r"(?:karar|ilam|hukum|hukm|dosya|basvuru)"
+SAYILI = r"(?:sayi|sayili|nolu|no'lu|numarali)\b"
+NAMED_AFTER = re.compile(rf"\s?{SAYILI}\s(?P<words>(?:(?!ile |ve )[a-z.'\d]+\s){{0,7}}?)(?P<noun>{NOUN})(?P<plural>lar|ler)?")
+SAID_AFTER = re.compile(r"\s?sayi(?:li)?\s")  # "14408-6120 sayı ile onanmıştır"
 OTHER_NUMBER = re.compile(
-    r"(?:sorusturma|iddianame|arabuluculuk|takip|fatura|irsaliye|ihale|police|yevmiye|sira|seri|ilan|rapor"
-    r"|parsel|ada|tel|faks|dahili|sicil)"
-    r"[a-z]*\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
+    r"[^a-z](?:sorusturma|iddianame|arabuluculuk|takip|fatura|irsaliye|ihale|police|yevmiye|sira|seri|ilan|rapor|parsel|ada(?!na\b|let|paz)|tel"
+    r"|faks|dahili|sicil)[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
 OTHER_AFTER = re.compile(
-    r"[\s,]*(?:(?:sayili|nolu|no'lu|numarali)\s)?(?:(?!karar|ilam|huk[um]m|dosya)[a-z]+\s)?(?:sorusturma"
-    r"|iddianame|teblig|genelge|kanun|yonetmelik|direktif|tuzug|kararname"
-                         r"|takip|icra|ihale|ab\b|at\b|buro|donem|arabuluculuk|sirkuler|fatura|yevmiye)")
+    r"[\s,]*(?:(?:sayili|nolu|no'lu|numarali)\s)?(?:(?!karar|ilam|huk[um]m|dosya)[a-z]+\s)?(?:sor(?:usturma|\.)|iddianame|teblig|genelge|kanun"
+    r"|yonetmelik|direktif|tuzug|kararname|takip|icra|ihale(?! kurul)|ab\b|at\b|buro|donem|arabuluculuk|sirkuler|fatura|yevmiye"
+    r"|yonetim kurul|meclis|encumen|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
 OTHER_BODY = re.compile(
-    r"\b(?:belediye|meclis|sirket|yonetim kurul|encumen|bakanlik|bakanlig|valili|ortaklar kurul|cumhurbaskan"
-    r"|kooperatif|sozlesme)")
+    r"\b(?:belediye|meclis|sirket|yonetim kurul|encumen|bakanlik|bakanlig|valili|ortaklar kurul|cumhurbaskan|kooperatif|sozlesme)")
 ANAPHORA = re.compile(
-    r"(?:(?:ayni|anilan|adi gecen|mezkur|bahsi gecen|soz konusu|ilgili|ozel)\s+(?:mahkeme|daire|kurul"
-    r"|genel kurul)|(?<![a-z] )mahkeme(?:nin|ce|sinin))[a-z]*")
+    r"(?:(?:ayni|anilan|adi gecen|mezkur|bahsi gecen|soz konusu|ilgili|ozel)\s+(?:mahkeme|daire|kurul|genel kurul)"
+    r"|(?<![a-z] )mahkeme(?:nin|ce|sinin|miz))[a-z]*")
+OWN_COURT = re.compile(r"(?:ayni|anilan|adi gecen|mezkur|soz konusu)\s(?:mahkeme|daire)|mahkeme(?:miz|ce\b)")
+VERB = re.compile(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu](?:r)?)\b[,;]?\s")  # after "... kaldırılmış, dosya" the court is another
 SPACED_OUT = re.compile(r"(?<![a-z])(?:[a-z] ){3,}[a-z](?![a-z])")
+
+
+def _instance_pattern(name: str) -> str:
+    """A court of first instance as texts write it: "asliye hukuk", "as. huk.", "asl.huk."."""
+    words = [w if len(w) < 4 else rf"(?:{w}|{w[:2]}[a-z]{{0,2}}\.)" for w in Page(name).plain.split()]
+    return r"\s?".join(words)
+
+
+_INSTANCES = "|".join(_instance_pattern(name) for name in sorted(INSTANCES, key=len, reverse=True))
+_LETTERS = "|".join(filter(None, INSTANCES.values()))
 _NAMES = list(COURTS)
 COURT = re.compile(r"\b(?:" + "|".join(
-    [f"(?P<c{i}>{pattern.replace('?P<n>', f'?P<n{i}>')})(?![a-z]{{5}})" for i, pattern in enumerate(COURTS.values())]
-    + [rf"(?P<instance>(?:(?:{'|'.join(sorted(INSTANCES, key=len, reverse=True))})"
-       rf"(?:\s?\([a-z ]{{2,30}}\))?\s{{1,3}}mahkemesi(?!\s+sifat))|(?:{'|'.join(SHORT_INSTANCES)})(?![a-z]))"]) + ")")
+    [f"(?P<c{i}>(?:{pattern.replace('?P<n>', f'?P<n{i}>')})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
+    + [rf"(?P<instance>(?:{_INSTANCES})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)(?!\s+sifat)|(?:{_LETTERS})(?![a-z]))"]) + ")")
+CONNECTING = r"[\s,:;()|/'.-]*"
 DATE_BEFORE = re.compile(
-    r"[\s,;()|/'.-]*(?:(?:tarih(?:li|inde)?|gun(?:lu)?|t|ve|karar|tarihi|numarasi|sayisi|verdigi|verilen|sayili"
-    r"|esas|e|k|no)\b[\s,;:()|/'.-]*){0,5}")
+    rf"(?:{CONNECTING}(?:tarih(?:li|inde)?|gun(?:lu)?|t|ve|karar[a-z]*|ilam[a-z]*|tarihi|numarasi|sayisi"
+    rf"|verdigi|verilen|sayili|esas|e|k|no)\b){{0,5}}{CONNECTING}")
 DATE_ENDS = re.compile(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
-DATE_AND_COURT = re.compile(
-    r"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?|t\.)[\s,]*(?:ve\s)?(?:[a-z]+\s){0,2}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?")
+DATE_AND_COURT = re.compile(r"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?|t\.)[\s,]*(?:ve\s)?(?:[a-z]+\s){0,2}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?")
 DATE_AFTER = re.compile(
-    r"[\s,;()|/'.-]*(?:(?:sayili|nolu|numarali|karar[a-z]*|ilam[a-z]*|tarihi?|k\.?t|t|ve|gunlu)\b[\s,;:()|/'.-]*){0,4}")
-DATE_OF_NEXT = re.compile(
-    r"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?)\s*(?:ve|,)?\s*(?:[ek]\s?[.:]|esas|\d|yargitay|danistay)")
-LATER_DATE = re.compile(r"karar(?:in)?\s(?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
-OTHER_DATE = re.compile(
-    r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
-
-
-SHARE_AFTER = re.compile(r"'(?:[sn]?[iu](?!nc)|l[iu]k|[sn]?[ae]r\s(?:pay|hisse))"
-                         r"|\s?(?:arsa )?(?:hisse|pay|oran|nispet|nisbet|cogunlu|miras|kusur)")
-SHARE_BEFORE = re.compile(r"(?:hisse|pay[iln]|oran)[a-z]*\s(?:[a-z]+\s){0,2}$")
+    rf"(?:{CONNECTING}(?:sayili|nolu|numarali|karar(?=\s*t)|(?:karar|ilam)[a-z]*(?=\s(?:\(|\S+\starihinde\sver))"
+    rf"|tarihi?|k\.?t|t|ve|lu|gunlu)(?![a-z])){{0,4}}{CONNECTING}")
+DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış"
+    rf"\s?(?:basvuru\s)?(?:{SAYILI}\s)?(?:bireysel\s)?(?:basvuru|dosya|dava|karar)[a-z]*"
+    r"(?:\s(?:hakkinda|uzerine|bakimindan|yonunden|icin))?,?"
+    rf"\s(?:{UNNAMED_DATE}\starihinde\syapil[a-z]*(?:\solup)?,?\s)?(?P<day>{UNNAMED_DATE})(?:'[td][ae]n?|\starihinde|\sgunu)"
+    r"\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
+    r"(?:karara bagla|karar ver|kararini ver|ihlal|huk[um]m|sonuclandir|red|kabul|verdi|verilen|verilmis|esastan)")
+FILED = re.compile(rf"\s?{SAYILI}\s(?:bireysel\s)?basvuru(?!(?:su)?n?da)[a-z]*\s(?!hakk|uzer|kar|no|ilis|yon|bak)")
+INDIVIDUAL = re.compile(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
+DATE_OF_OTHER = re.compile(  # "tarihli ve E. 2020/1", "tarihli rapor": the date of what comes next
+    rf"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?)\s*(?:ve|,)?\s*(?:[ek]\s?[.:]|esas|\d|yargitay|danistay)"
+    rf"|['\s]*(?:tarihli|gunlu)\s(?!(?:[a-z]+\s){{0,2}}{NOUN}|sayili)")
+STRASBOURG = re.compile(r"(?!(?:19|20)\d\d/)\d{3,6}/\d\d$")
+OF_A_YEAR = re.compile(r"(?:19|20)\d\d/")
+OLD_PAIR = re.compile(r"\d{1,5}-\d{1,5}$|\d{1,3}/\d{1,3}$|\d{1,2}-\d+/\d+$")  # "4465-4248", "7/7", "1-520/738"
+JOINT = re.compile(r"(\d{4}/)?(\d+(?:-\d+(?=/))?)[-/](\d+)$")
+COURT_BEHIND = re.compile(rf"\s?(?:{SAYILI}|tarihli)\s")  # "4/11 sayılı İçtihadı Birleştirme Kararı"
+COURT_IN_BRACKETS = re.compile(r"[^()\n]{0,60}[(\[]")  # "12/1/2022, § 48 (AYM)"
+DATE_LABEL = re.compile(r"karar(?:in)? (?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
+OTHER_DATE = re.compile(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
 
 
 class Docket(NamedTuple):
     """A number that may be a decision's, with the marks that say which one it is ("esas", "karar", "joint" or "")."""
-
     start: int
-    end: int
     number: str
     role: str
     left: int  # with marks
     right: int
 
 
+class Case(NamedTuple):
+    """The number or two of one decision and what the first is: esas, karar, both in one ("joint"), unknown (""), or no court's ("other")."""
+    one: Docket
+    two: Docket | None
+    role: str
+    right: int
+
+
 def _dockets(page: Page, raw: list[Found]) -> list[Docket]:
     """Reads the marks around raw numbers; a mark belongs to one number only."""
     plain, dockets, floor = page.plain, [], 0
-    for kind, start, end, norm in raw:
-        before = MARK_BEFORE.search(plain[max(floor, start - 34):start])
+    for _, start, end, norm in raw:
+        before = MARK_BEFORE.search(plain, max(floor, start - 34), start)
         after = MARK_AFTER.match(plain, end)
-        is_word = before is not None and re.fullmatch(r"[a-z]{4,}\s*", before[0])
-        if is_word and after and not plain[after.end():after.end() + 2].strip()[:1].isdigit():
+        if before and after and len(before[0]) > 4 and before[0].strip().isalpha() and not plain[after.end():after.end() + 2].strip()[:1].isdigit():
             before = None  # "Karar 2021/1544 E., 2022/987 K."
-        role = ("esas" if before["esas"] else "karar") if before else ""
-        right = end
-        if after and (not role or after.lastgroup == role or after["joint"] and role == "karar"):
-            role = "joint" if after["joint"] else "esas" if after["other"] else after.lastgroup or ""
-            right = after.end()
-        left = start - len(before[0]) if before else start
-        dockets.append(Docket(start, end, norm["number"], role, left, right))
+        role = (before.lastgroup or "") if before else ""
+        left, right = before.start() if before else start, end
+        if after and (not role or after.lastgroup == role or (after["joint"] and role == "karar")):
+            role, right = after.lastgroup or "", after.end()
+        dockets.append(Docket(start, norm["number"], role, left, right))
         floor = right
     return dockets
 
 
-def _pairs(page: Page, dockets: list[Docket]) -> Iterator[tuple[Docket, Docket | None]]:
-    """Puts the two numbers of one decision together."""
-    i = 0
+def _is_pair(page: Page, one: Docket, two: Docket) -> bool:
+    """Are these the two numbers of one decision?"""
+    if two.left - one.right > 60:
+        return False
+    between = page.plain[one.right:two.left]
+    if {one.role, two.role} == {"esas", "karar"}:
+        return BETWEEN.fullmatch(between) is not None
+    if not one.role and two.role in ("", "joint") and "-" not in one.number and BETWEEN_UNMARKED.fullmatch(between):
+        return True
+    named = NAMED_AFTER.match(page.plain, two.right) if between.strip() in ("-", ",", "ve") and not two.role else None
+    return named is not None and (one.role == "esas" or (not one.role and between.strip() == "," and not named["plural"]))
+
+
+def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
+    """Puts the two numbers of one decision together. In a list ("2019/1, 2019/2 ve 2019/3 E.") the last number's mark is that of all."""
+    cases, i = [], 0
     while i < len(dockets):
-        one, two = dockets[i], dockets[i + 1] if i + 1 < len(dockets) else None
-        if two is not None:
-            between = page.plain[one.right:two.left] if two.left - one.right < 40 else "x"
-            roles = {one.role, two.role}
-            marked = roles == {"esas", "karar"} and BETWEEN.fullmatch(between)
-            unmarked = (not one.role and two.role in ("", "joint") and BETWEEN_UNMARKED.fullmatch(between)
-                        and "-" not in one.number)
-            named = (one.role == "esas" and not two.role and between.strip() in ("-", ",", "ve")
-                     and NAMED_AFTER.match(page.plain, two.right))
-            if marked or unmarked or named:
-                yield one, two
-                i += 2
-                continue
-        yield one, None
-        i += 1
+        one, two = dockets[i], dockets[i + 1] if i + 1 < len(dockets) and _is_pair(page, dockets[i], dockets[i + 1]) else None
+        cases.append(Case(one, two, _role(page, one, two), (two or one).right))
+        i += 2 if two else 1
+    for i in range(len(cases) - 2, -1, -1):
+        case, after = cases[i], cases[i + 1]
+        if not case.role and not after.two and after.role != "joint" and LIST_BETWEEN.fullmatch(page.plain, case.right, after.one.left):
+            cases[i] = case._replace(role=after.role, one=case.one._replace(role=after.one.role))
+    return cases
 
 
-def _fraction(page: Page, docket: Docket) -> Found | None:
-    """Is "3/8" a share?"""
-    match = re.fullmatch(r"(\d{1,3})/(\d{1,3})", docket.number)
-    if match and 0 < int(match[1]) <= int(match[2]) and not docket.role:
-        after, before = page.plain[docket.end:docket.end + 26], page.plain[max(0, docket.start - 30):docket.start]
-        if SHARE_AFTER.match(after) or (
-                re.match(r"'?(?:[sn]?[ae]r)?(?![\w/])", after) and SHARE_BEFORE.search(before)
-                and not re.search(r"(?:no|s|m|madde|sayfa)[.:]?\s?$", before)):
-            value = Fraction(int(match[1]), int(match[2]))
-            return Found("rate", docket.start, docket.end, {"value": _plain_number(value)})
-    return None
+def _role(page: Page, one: Docket, two: Docket | None) -> str:
+    """What the first number of a case is."""
+    plain, end = page.plain, (two or one).right
+    if OTHER_NUMBER.search(plain, max(0, one.left - 30), one.left) or OTHER_AFTER.match(plain, end):
+        return "other"
+    if plain[one.left - 1].isalnum() or plain[one.left - 1] == "-" or plain[one.start - 1] == "'":
+        return "other"
+    if one.role:
+        return one.role
+    if two is not None:
+        return {"esas": "karar", "karar": "esas"}.get(two.role, "esas")
+    if one.number[5:6].isalpha():  # "2022/UH.II-1187" of the procurement board
+        return "karar"
+    if STRASBOURG.match(one.number) and re.search(r"(?:no\.?:?|,)\s$", plain[max(0, one.start - 5):one.start]):
+        return "esas"
+    named, is_dated = NAMED_AFTER.match(plain, end), DATE_ENDS.search(plain, max(0, one.start - 22), one.start)
+    if (is_dated and not named) or (OLD_PAIR.match(one.number) and (named or is_dated or SAID_AFTER.match(plain, end))):
+        return "karar" if OF_A_YEAR.match(one.number) and "-" not in one.number else "joint"
+    return "" if not named else "esas" if named["noun"] in ("dosya", "basvuru") else "karar"
+
+
+def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Found]:
+    """Decisions and case files of courts, from the raw numbers and the dates of a text."""
+    used: set[int] = set()
+    days, floor, court = [date.start for date in dates], 0, None
+    for one, two, role, right in _cases(page, _dockets(page, raw)):
+        if role in ("", "other"):
+            continue
+        court = _court(page, floor, one.left, right, court)
+        if not _is_decision(page, one, two, role, court, floor):
+            continue
+        esas, karar = _numbers_by_role(one, two, role)
+        date = _decision_date(page, dates, bisect.bisect_right(days, one.left), used, floor, one.left, right) if dates else None
+        yield Found("decision", min(one.left, one.start), right, {"court": court or None, "esas": esas, "karar": karar, "date": date})
+        floor = right
+
+
+def _is_decision(page: Page, one: Docket, two: Docket | None, role: str, court: str | None, floor: int) -> bool:
+    """Do number, marks and court together make a decision?"""
+    marked = bool(one.role or (two and two.role))
+    if court == "" and (two is None or not marked):
+        return False
+    if not marked and STRASBOURG.match(one.number):
+        return court == "AİHM"
+    if not OF_A_YEAR.match(one.number) and (not (court or (marked and two)) or (not marked and role != "joint" and "/" in one.number[1:3])):
+        return False
+    if marked or (two and "|" in page.plain[one.right:two.left]):  # or a row of a table
+        return True
+    start = max(floor, one.left - 60)
+    is_a_courts = (court is not None or INDIVIDUAL.match(page.plain, one.right) or (two and NAMED_AFTER.match(page.plain, two.right))
+                   or OWN_COURT.search(page.plain, start, one.left))
+    return bool(is_a_courts and not OTHER_BODY.search(page.plain, start, one.left))
+
+
+def _numbers_by_role(one: Docket, two: Docket | None, role: str) -> tuple[str | None, str | None]:
+    """Esas and karar numbers of a decision."""
+    if two is not None:
+        return (one.number, two.number) if role != "karar" else (two.number, one.number)
+    if role == "joint" and (match := JOINT.match(one.number)):
+        year = match[1] or ""
+        return year + match[2], year + match[3]
+    return (None, one.number) if role == "karar" else (one.number, None)
+
+
+def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> str | None:
+    """Name of the court a number belongs to; None where none is named, "" for an office that is no court."""
+    plain = page.plain
+    if behind := COURT_BEHIND.match(plain, right):
+        after = _court_names(page, behind.end(), behind.end() + 90)
+        if after and _is_lead(page, behind.end(), after[0][0]):
+            return after[0][2]
+    start = _sentence_start(page, left, min(300, left - floor), headings=False)
+    names = _court_names(page, start, left)
+    gap = plain[names[-1][1] if names else start:left]
+    if len(gap) > 5 and ANAPHORA.search(gap):
+        return None
+    if names:
+        return names[-1][2]
+    if start == floor and len(gap) < 160 and inherited is not None and not VERB.search(gap):
+        return inherited
+    near = plain[right:right + 61]
+    in_brackets = COURT_IN_BRACKETS.match(plain, right) if "(" in near or "[" in near else None
+    after = _court_names(page, in_brackets.end(), in_brackets.end() + 40) if in_brackets else []
+    return after[0][2] if after and _is_lead(page, in_brackets.end(), after[0][0]) else None  # type: ignore[union-attr]
+
+
+def _is_lead(page: Page, start: int, end: int) -> bool:
+    """Does a stretch only lead up to the name of a court: its city, number and date?"""
+    words = re.finditer(r"[a-z]+|[,;]", page.plain[start:end])
+    return all(w[0] in ("ve", "tarihli", "gunlu", "kapatilan") or (page.is_capital(start + w.start()) and not re.match(NOUN, w[0])) for w in words)
 
 
 def _court_names(page: Page, start: int, end: int) -> list[tuple[int, int, str]]:
     """Names of courts in a stretch, as the norm has them, each with its place; "" for an office that is no court."""
-    if end - start < 2:
+    if end - start < 5:
         return []
     window = SPACED_OUT.sub(lambda m: m[0].replace(" ", "").ljust(len(m[0])), page.plain[start:end])
-    names = []
+    names: list[tuple[int, int, str]] = []
     for match in COURT.finditer(window):
-        at = start + match.start()
+        at, stop = start + match.start(), start + match.end()
+        if names and names[-1][2] in ("Yargıtay", "Danıştay") and at - names[-1][1] < 16:
+            names.pop()  # "Yargıtay (Kapatılan) 6. Hukuk Dairesi"
         if match["instance"]:
-            names.append((at, start + match.end(), _instance_name(page, at, start + match.end(), match["instance"])))
+            names.append((at, stop, _instance_name(page, at, stop, match["instance"])))
             continue
-        index = int((match.lastgroup or "c0")[1:])
-        name, pattern = _NAMES[index], f"n{index}"
+        index = next(i for i in range(len(_NAMES)) if match[f"c{i}"])
+        name = _NAMES[index]
         if "{n}" in name:
-            number = match[pattern].strip(" .\n")
-            name = name.replace("{n}", number if number.isdigit() else _sign(page, 0, number))
-        if "{city}" in name:
-            name = name.replace("{city}", _city(page, at))
-        names.append((at, start + match.end(), name.strip()))
+            number = match[f"n{index}"]
+            digits = re.match(r"\d+", number)
+            name = name.replace("{n}", digits[0] if digits else _sign(page, 0, number.strip()))
+        names.append((at, stop, name.replace("{city}", _city(page, at)).strip() if "{city}" in name else name))
     return names
 
 
 def _title(words: str) -> str:
     """Title case as Turks write it: "İSTANBUL" is "İstanbul", "ve" stays small."""
-    lower = [w.replace("İ", "i").replace("I", "ı").lower() for w in words.split()]
-    return " ".join(w if w == "ve" else w[:1].replace("i", "İ").replace("ı", "I").upper() + w[1:] for w in lower)
+    lower = " ".join(words.split()).replace("İ", "i").replace("I", "ı").lower()
+    return re.sub(r"(?!ve\b)\b\w", lambda m: m[0].replace("i", "İ").replace("ı", "I").upper(), lower)
 
 
 def _city(page: Page, at: int) -> str:
     """The capitalised word, or two, that end before a place: where a court sits."""
-    tail = page.plain[max(0, at - 40):at]
-    base = at - len(tail)
-    words = re.finditer(rf"[a-z]+(?=(?:\s+\(kapatilan\))?\s*$)|[a-z]+(?=\s+(?:{SECOND_WORDS})\s*$)", tail)
+    base = max(0, at - 40)
+    words = re.finditer(rf"[a-z]+(?=(?:\s+\(kapatilan\))?\s*$)|[a-z]+(?=\s+(?:{SECOND_WORDS})\s*$)", page.plain[base:at])
     capital = [w for w in words if page.is_capital(base + w.start())]
     return _title(page.written(base + capital[0].start(), base + capital[-1].end())) if capital else ""
 
@@ -1917,131 +2021,37 @@ def _instance_name(page: Page, start: int, end: int, name: str) -> str:
     """Full name of a court of first instance: city, number, kind."""
     number = re.search(r"(\d{1,2})\s?\.?\s*$", page.plain[max(0, start - 6):start])
     kind = page.written(start, end)
-    if name in SHORT_INSTANCES:
-        kind = SHORT_INSTANCES[name] + " Mahkemesi"
+    if name in INSTANCES.values() or "." in name:  # "ATM", "As. Tic. Mah."
+        long_first = sorted(INSTANCES, key=len, reverse=True)
+        kind = next(full for full in long_first if name == INSTANCES[full] or re.match(_instance_pattern(full), name)) + " Mahkemesi"
     city = _city(page, start - len(number[0]) if number else start)
     return " ".join(part for part in (city, number and f"{number[1]}.", _title(kind)) if part)
 
 
-def _court(page: Page, floor: int, one: Docket, end: int, inherited: str | None) -> tuple[str | None, bool]:
-    """Name of the court a number belongs to, and whether the stretch before names an office or body that is none."""
-    if re.match(r"\s?(?:sayili|tarihli)\s", page.plain[end:end + 12]):
-        after = _court_names(page, end, min(len(page.plain), end + 90))
-        noun = NAMED_AFTER.match(page.plain, end)
-        if after and noun and after[0][1] <= noun.end() + 12:
-            return after[0][2] or None, not after[0][2]
-    start = _sentence_start(page, one.left, min(300, one.left - floor), headings=False)
-    names = _court_names(page, start, one.left)
-    tail_start = names[-1][1] if names else start
-    tail = page.plain[tail_start:one.left]
-    if ANAPHORA.search(tail):
-        return None, False
-    if names:
-        return names[-1][2] or None, not names[-1][2]
-    return (inherited if start == floor and len(tail) < 160 else None), False
-
-
-def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Found]:
-    """Decisions and case files of courts, from the raw numbers and the dates of a text."""
-    used: set[int] = set()
-    floor, court = 0, None
-    dockets = []
-    for docket in _dockets(page, raw):
-        share = _fraction(page, docket)
-        if share:
-            yield share
-        else:
-            dockets.append(docket)
-    for one, two in _pairs(page, dockets):
-        end = (two or one).right
-        role = _role(page, one, two)
-        if role is None:
-            continue
-        court, is_other = _court(page, floor, one, end, court)
-        if not _is_decision(page, one, two, role, court, is_other, floor):
-            continue
-        esas, karar = _numbers_by_role(one, two, role)
-        date = _decision_date(page, dates, used, floor, one.left, end)
-        floor = end
-        norm = {"court": court, "esas": esas, "karar": karar, "date": date}
-        yield Found("decision", one.left if one.left < one.start else one.start, end, norm)
-
-
-def _role(page: Page, one: Docket, two: Docket | None) -> str | None:
-    """What the first number is: esas, karar or both in one ("joint"); None where it is no decision's."""
-    plain, end = page.plain, (two or one).right
-    if OTHER_NUMBER.search(plain[max(0, one.left - 30):one.left]) or OTHER_AFTER.match(plain, end):
-        return None
-    if plain[one.left - 1].isalnum() or plain[one.left - 1] == "-" or plain[one.start - 1] == "'":
-        return None
-    if one.role:
-        return one.role
-    if two is not None:
-        return {"esas": "karar", "karar": "esas"}.get(two.role, "esas")
-    named = NAMED_AFTER.match(plain, end)
-    if named is None and re.fullmatch(r"\d{3,6}/\d\d", one.number):
-        return "esas" if re.search(r"(?:no\.?:?|,)\s$", plain[max(0, one.start - 5):one.start]) else None  # Strasbourg
-    if named is None:
-        return "joint" if DATE_ENDS.search(plain[max(0, one.start - 22):one.start]) else None
-    if re.fullmatch(r"\d{1,4}-\d{1,5}|\d{1,3}/\d{1,3}|\d{1,2}-\d+/\d+", one.number):
-        return "joint"
-    return "esas" if named["noun"] in ("dosya", "basvuru") else "karar"
-
-
-def _is_decision(page: Page, one: Docket, two: Docket | None, role: str, court: str | None, is_other: bool,
-                 floor: int) -> bool:
-    """Do number, marks and court together make a decision?"""
-    marked = bool(one.role or two and two.role)
-    if is_other and (two is None or not marked):
-        return False
-    if re.fullmatch(r"\d{3,6}/\d\d", one.number) and not marked:
-        return court == "AİHM"
-    if not re.match(r"(?:19|20)\d\d/", one.number):
-        if not (court or marked and two) or re.match(r"\d{1,2}/", one.number) and not marked and role != "joint":
-            return False
-    if marked:
-        return True
-    return court is not None and not OTHER_BODY.search(page.plain[max(floor, one.left - 60):one.left])
-
-
-def _numbers_by_role(one: Docket, two: Docket | None, role: str) -> tuple[str | None, str | None]:
-    """Esas and karar numbers of a decision."""
-    if two is not None:
-        return (one.number, two.number) if role != "karar" else (two.number, one.number)
-    if role == "joint":
-        match = re.fullmatch(r"(?:(\d{4})/)?(\d+)[-/](\d+)|(\d+-\d+)/(\d+)", one.number)
-        if match and match[4]:
-            return match[4], match[5]
-        if match:
-            year = f"{match[1]}/" if match[1] else ""
-            return year + match[2], year + match[3]
-    return (None, one.number) if role == "karar" else (one.number, None)
-
-
-def _decision_date(page: Page, dates: list[Found], used: set[int], floor: int, start: int, end: int) -> str | None:
-    """The decision's own date: tied to its numbers by nothing but connecting words and its court."""
-    if not dates:
-        return None
-    plain, at = page.plain, bisect.bisect_right(dates, start, key=lambda date: date.start)
-    if at and dates[at - 1].end >= max(floor, start - 160) and dates[at - 1].start not in used:
+def _decision_date(page: Page, dates: list[Found], at: int, used: set[int], floor: int, left: int, right: int) -> str | None:
+    """The decision's own date: tied to its numbers by nothing but connecting words and its court. `at`: the first date behind."""
+    plain = page.plain
+    decided = DECIDED.match(plain, right)
+    if decided and (day := next((date for date in dates[at:at + 4] if date.start == decided.start("day")), None)):
+        used.add(day.start)
+        return str(day.norm["iso"])
+    if at and not FILED.match(plain, right) and dates[at - 1].end >= max(floor, left - 160) and dates[at - 1].start not in used:
         date = dates[at - 1]
-        gap = plain[date.end:start]
-        names = _court_names(page, date.end, start)
-        past_court = names and DATE_AND_COURT.fullmatch(plain[date.end:names[0][0]]) and DATE_BEFORE.fullmatch(
-            re.sub("^(?:'?[a-z]+)", "", plain[names[-1][1]:start]))
-        if DATE_BEFORE.fullmatch(gap) or past_court:
-            if not OTHER_DATE.search(plain[max(0, date.start - 24):date.start]):
-                used.add(date.start)
-                return str(date.norm["iso"])
-    for date in dates[at:at + 3]:
-        gap = plain[end:date.start]
-        if date.start < end or len(gap) > 200:
-            continue
-        if DATE_AFTER.fullmatch(gap) or LATER_DATE.search(gap) and "/" not in gap:
-            if not DATE_OF_NEXT.match(plain, date.end):
-                used.add(date.start)
-                return str(date.norm["iso"])
-        break
+        names = _court_names(page, date.end, left)
+        past_court = names and DATE_AND_COURT.fullmatch(plain, date.end, names[0][0]) and DATE_BEFORE.fullmatch(
+            re.sub("^(?:'?[a-z]+)", "", plain[names[-1][1]:left]))
+        if (past_court or DATE_BEFORE.fullmatch(plain, date.end, left)) and not OTHER_DATE.search(plain, max(0, date.start - 24), date.start):
+            used.add(date.start)
+            return str(date.norm["iso"])
+    for i, date in enumerate(dates[at:at + 4]):
+        if date.end <= right:  # between the two numbers
+            used.add(date.start)
+            return str(date.norm["iso"])
+        is_tied = not i and (tie := DATE_AFTER.match(plain, right)) and tie.end() == date.start
+        is_labelled = date.start - right < 400 and DATE_LABEL.search(plain, max(right, date.start - 30), date.start)
+        if date.start >= right and (is_tied or is_labelled) and not DATE_OF_OTHER.match(plain, date.end):
+            used.add(date.start)
+            return str(date.norm["iso"])
     return None
 
 
@@ -2050,71 +2060,57 @@ def _decision_date(page: Page, dates: list[Found], used: set[int], floor: int, s
 TYPES = ("decision", "rekabet", "ozelge", "statute", "amount", "rate", "date", "duration", "gazette", "communique")
 
 
+@contextlib.contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """A text of many references makes many small objects that live on: the collector would walk them again and again in vain."""
+    was_at_work = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_at_work:
+            gc.enable()
+
+
+@_collector_at_rest()
 def references(text: str, types: Container[str] | None = None) -> list[Reference]:
     """All references of a text, or those of some types, in reading order.
 
     >>> [(r.type, r.surface) for r in references("Yargıtay 3. HD, E. 2018/4127, K. 2019/2266; süre on beş gün.")]
     [('decision', 'E. 2018/4127, K. 2019/2266'), ('duration', 'on beş gün')]
     """
-    page = Page(text)
+    page, types = Page(text), TYPES if types is None else types
     numbers = _numbers(page)
-    found = [f for f in numbers if "number" not in f.norm] + _old_rulings(page)
-    dates = [f for f in numbers if f.type == "date"]
-    finders: dict[str, Callable[[], Iterable[Found]]] = {
-        "statute": lambda: _statutes(page), "gazette": lambda: _gazettes(page),
-        "communique": lambda: _communiques(page),
-        "decision": lambda: _decisions(page, [f for f in numbers if "number" in f.norm], dates)}
-    for kind, finder in finders.items():
-        if types is None or kind in types or kind == "decision" and "rate" in types:  # for 3/8
-            found += finder()
-    found.sort(key=lambda f: (f.start, -f.end))
-    result, ruling = [], 0
+    found = [one for one in numbers if one.type in types]
+    found += [one for match in OLD_RULING.finditer(page.plain) for one in _ruling(page, *match.span())]
+    if "statute" in types:
+        found += _statutes(page)
+    if "gazette" in types:
+        found += _gazettes(page)
+    if "communique" in types:
+        found += _communiques(page)
+    if "decision" in types:
+        found += _decisions(page, [one for one in numbers if "number" in one.norm], [one for one in numbers if one.type == "date"])
+    found.sort(key=operator.itemgetter(2), reverse=True)
+    found.sort(key=operator.itemgetter(1))  # by start, at one place the longest first
+    result, ruling, is_marked_up = [], 0, len(page.starts) > 1
     for kind, start, end, norm in found:
-        if end <= ruling or start < ruling and kind != "ozelge":
-            continue
-        if kind == "ozelge":
-            ruling = end
-        if types is None or kind in types:
-            left, right = page.span(start, end)
+        if start >= ruling and kind in types:  # nothing inside a ruling's number is labelled
+            left, right = page.span(start, end) if is_marked_up or not start else (start - 1, end - 1)
             result.append(Reference(kind, text[left:right], left, right, norm))
+        if kind == "ozelge":
+            ruling = max(ruling, end)
     return result
 
 
-def _old_rulings(page: Page) -> list[Found]:
-    return [f for m in OLD_RULING.finditer(page.plain) for f in _ruling(page, *m.span())]
-
-
 # -- Comparing -------------------------------------------------------------------------------------------------------
-
-
-def _law_number(law: str) -> str:
-    return LAWS[law][0] or law if law in LAWS else law
-
-
-def _same_law(one: str | None, other: str | None) -> bool:
-    return one is None or other is None or _law_number(one) == _law_number(other)
-
-
-def _article_meets(found: str, wanted: str) -> bool:
-    """Is it that article, or a range it lies in ("12-15" meets "13")?"""
-    ends = re.fullmatch(r"(\d+)-(\d+)", found)
-    inside = ends is not None and wanted.isdigit() and int(ends[1]) <= int(wanted) <= int(ends[2])
-    return found.casefold() == wanted.casefold() or inside
-
-
-def _statute_meets(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    clause, wanted_clause = (found["clause"] or "").casefold(), (wanted["clause"] or "").casefold()
-    return (_same_law(found["law"], wanted["law"]) and _article_meets(found["article"], wanted["article"])
-            and wanted["paragraph"] in (None, found["paragraph"])
-            and (not wanted_clause or clause == wanted_clause or clause.startswith(wanted_clause + "-")))
 
 
 def meets(found: Reference, wanted: Reference) -> bool:
     """Is `found` what is wanted, or more specific? A law, court or date left unsaid on either side matches.
 
     >>> def first(text): return references(text)[0]
-    >>> [meets(first(a), first(b)) for a, b in (("TBK m. 40/1", "6098 sayılı Kanun m. 40"),
-    ...     ("TBK m. 40", "TBK m. 40/1"),
+    >>> [meets(first(a), first(b)) for a, b in (("TBK m. 40/1", "6098 sayılı Kanun m. 40"), ("TBK m. 40", "TBK m. 40/1"),
     ...     ("on beş gün", "15 gün"), ("690 bin TL", "690.000,00 TL"), ("E. 2020/1, K. 2021/2", "K. 2021/2"))]
     [True, False, True, True, True]
     """
@@ -2124,13 +2120,27 @@ def meets(found: Reference, wanted: Reference) -> bool:
     if found.type == "statute":
         return _statute_meets(one, other)
     if found.type == "decision":
-        return (all(other[key] in (None, one[key]) for key in ("esas", "karar"))
-                and (one["court"] == other["court"] or None in (one["court"], other["court"])))
+        return all(other[key] in (None, one[key]) for key in ("esas", "karar")) and _same_or_unsaid(one["court"], other["court"])
     if found.type == "gazette":
-        return all(one[key] == other[key] or None in (one[key], other[key]) for key in ("no", "date"))
+        return _same_or_unsaid(one["no"], other["no"]) and _same_or_unsaid(one["date"], other["date"])
     if found.type == "rate":
-        return abs(one["value"] - other["value"]) < 1e-4
+        return bool(abs(one["value"] - other["value"]) < 1e-4)
     return all(str(one[key]).casefold() == str(other[key]).casefold() for key in other)
+
+
+def _same_or_unsaid(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or one == other
+
+
+def _statute_meets(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    """The same law ("TBK" is "6098"), the article or a range it lies in ("12-15" meets "13"), the paragraph and clause asked for."""
+    laws = [LAWS[law][0] or law if law in LAWS else law for law in (found["law"], wanted["law"])]
+    article, asked = found["article"].casefold(), wanted["article"].casefold()
+    ends = re.fullmatch(r"(\d+)-(\d+)", article)
+    inside = ends is not None and asked.isdigit() and int(ends[1]) <= int(asked) <= int(ends[2])
+    clause, clause_asked = (found["clause"] or "").casefold(), (wanted["clause"] or "").casefold()
+    return (_same_or_unsaid(*laws) and (article == asked or inside) and wanted["paragraph"] in (None, found["paragraph"])
+            and (clause_asked in ("", clause) or clause.startswith(clause_asked + "-")))
 
 
 def describe(reference: Reference) -> str:
@@ -2142,15 +2152,12 @@ def describe(reference: Reference) -> str:
     norm = reference.norm
     if reference.type == "decision":
         esas, karar = (norm[role] and f"{role[0].upper()}. {norm[role]}" for role in ("esas", "karar"))
-        parts = [norm["court"], esas, karar, norm["date"]]
-        return ", ".join(part for part in parts if part)
+        return ", ".join(part for part in (norm["court"], esas, karar, norm["date"]) if part)
     if reference.type == "statute":
         law = f"{norm['law']} " if norm["law"] else ""
-        parts = ((norm["paragraph"], "/"), (norm["clause"], "-"))
-        return f"{law}m. {norm['article']}" + "".join(sign + part for part, sign in parts if part)
+        return f"{law}m. {norm['article']}" + "".join(sign + norm[part] for part, sign in (("paragraph", "/"), ("clause", "-")) if norm[part])
     names = {"rekabet": "Rekabet Kurulu", "ozelge": "özelge", "communique": "Tebliğ", "gazette": "RG"}
-    values = [str(value) for value in norm.values() if value]
-    return " ".join([names[reference.type], *values] if reference.type in names else values)
+    return " ".join([*filter(None, [names.get(reference.type)]), *(str(value) for value in norm.values() if value)])
 
 
 CITED = ("decision", "rekabet", "ozelge")  # the types whose numbers must stand in a source
@@ -2158,7 +2165,6 @@ CITED = ("decision", "rekabet", "ozelge")  # the types whose numbers must stand 
 
 class Source(NamedTuple):
     """A text somebody may have cited from, read once: its numbers by role, and all that stand in it as a whole."""
-
     roles: set[tuple[str, str]]
     whole: set[str]
 
@@ -2172,6 +2178,9 @@ def numbers_in(reference: Reference) -> list[tuple[str, str]]:
     return [(role, reference.norm[role].casefold()) for role in ("esas", "karar", "sayi") if reference.norm.get(role)]
 
 
+WHOLE_NUMBER = re.compile(r"(?<![\w./-])(?:b\.)?\d[\w./()\[\]-]{3,80}")
+
+
 def read_source(text: str) -> Source:
     """Read a source for `cited_in`."""
     page = Page(text)
@@ -2180,21 +2189,17 @@ def read_source(text: str) -> Source:
     return Source(roles, whole | {match[0].rstrip(".-/") for match in WHOLE_NUMBER.finditer(page.plain)})
 
 
-WHOLE_NUMBER = re.compile(r"(?<![\w./-])(?:b\.)?\d[\w./()\[\]-]{3,80}")
-
-
 def cited_in(reference: Reference, source: Source) -> bool:
     """Does every number of a reference stand in this source, as a whole and in its role? A number that the source gives
     in no role (in a table, say) counts; one that it gives only in the other role does not.
 
     >>> source = read_source("Yargıtay 3. HD, E. 2018/4127, K. 2019/2266")
-    >>> [cited_in(references(text)[0], source) for text in (
-    ...     "2018/4127 E., 2019/2266 K.", "2019/2266 E., 2018/4127 K.", "K. 2019/226")]
+    >>> [cited_in(references(text)[0], source) for text in ("2018/4127 E., 2019/2266 K.", "2019/2266 E., 2018/4127 K.", "K. 2019/226")]
     [True, False, False]
     """
     def stands(role: str, number: str) -> bool:
         other = {"esas": "karar", "karar": "esas"}.get(role, "")
-        return (role, number) in source.roles or number in source.whole and (other, number) not in source.roles
+        return (role, number) in source.roles or (number in source.whole and (other, number) not in source.roles)
 
     return all(stands(role, number) for role, number in numbers_in(reference))
 
@@ -2218,11 +2223,11 @@ def checked(text: str, check: dict[str, Any]) -> bool:
         if None in wanted:
             raise ValueError(f"no number: {entries}")
         return any(number_value(match[0]) in wanted for match in NUMBER_IN_TEXT.finditer(Page(text).plain))
-    wanted_references = [[r for r in references(entry, (kind,))] for entry in entries]
-    if not all(wanted_references):
+    asked = [references(entry, (kind,)) for entry in entries]
+    if not all(asked):
         raise ValueError(f"no reference of type {kind}: {entries}")
     found = references(text, (kind,))
-    return any(meets(one, other) for one in found for entry in wanted_references for other in entry)
+    return any(meets(one, other) for one in found for entry in asked for other in entry)
 
 
 def line_of(text: str, reference: Reference) -> int:
@@ -2265,20 +2270,22 @@ def fixed(value: Fraction | float | None, digits: int = 1) -> str:
     return f"{'-' if scaled < 0 else ''}{whole}" + (f".{part:0{digits}}" if digits else "")
 
 
-def bootstrap_interval(values: Sequence[Fraction | float], seed: int = SEED) -> tuple[float, float] | None:
-    """95% percentile interval of the mean from 10,000 resamples with replacement (Efron 1979); None for fewer than two values."""
+def bootstrap_interval(values: Sequence[Fraction | float], strata: Sequence[str] = (), seed: int = SEED) -> tuple[float, float] | None:
+    """95% percentile interval of the mean from 10,000 resamples with replacement (Efron 1979); None for fewer than two values. With `strata`, the
+    label of each value, a resample has as many of each label as there are."""
     if len(values) < 2:
         return None
     numbers = [float(v) for v in values]
-    means = sorted(math.fsum(draw(numbers)) / len(numbers) for draw in _resamples(len(numbers), seed))
+    means = sorted(math.fsum(draw(numbers)) / len(numbers) for draw in _resamples(tuple(strata) or ("",) * len(numbers), seed))
     return means[DRAWS * 25 // 1000], means[DRAWS * 975 // 1000 - 1]
 
 
 @lru_cache(maxsize=2)
-def _resamples(size: int, seed: int) -> list[Callable[[Sequence[float]], tuple[float, ...]]]:
+def _resamples(strata: tuple[str, ...], seed: int) -> list[Callable[[Sequence[float]], tuple[float, ...]]]:
     """Which values each resample takes; the same for all models, so that it is drawn once."""
     generator = random.Random(seed)
-    return [operator.itemgetter(*generator.choices(range(size), k=size)) for _ in range(DRAWS)]
+    within = [[n for n, label in enumerate(strata) if label == of] for of in dict.fromkeys(strata)]
+    return [operator.itemgetter(*[n for of in within for n in generator.choices(of, k=len(of))]) for _ in range(DRAWS)]
 
 
 def sign_flip_p(differences: Sequence[Fraction | int], seed: int = SEED) -> Fraction:
@@ -2386,7 +2393,7 @@ def kappa(pairs: Sequence[tuple[Any, Any]], weighted: bool = False) -> Fraction 
 
 
 class Table(NamedTuple):
-    """What a command prints: a title, column heads, rows of texts or numbers, and notes under it."""
+    """What a command prints: a title, column heads, rows of cells (texts, numbers, intervals) and notes under it."""
     title: str
     head: list[str]
     rows: list[list[Any]]
@@ -2399,41 +2406,45 @@ class Board(NamedTuple):
     data: Any
 
 
+def cell_text(cell: Any) -> str:
+    """A cell as text: a share with one decimal, no line breaks, and nothing that steers a terminal or turns the direction of writing.
+
+    >>> [cell_text(cell) for cell in (None, Fraction(1, 4), (1.0, 2.5), 7, "a\\nb")]
+    ['-', '0.3', '1.0-2.5', '7', 'a b']
+    """
+    if isinstance(cell, tuple):
+        return "-".join(map(fixed, cell))
+    if not isinstance(cell, str):
+        return fixed(cell) if cell is None or isinstance(cell, (Fraction, float)) else str(cell)
+    return " ".join((cell if cell.isprintable() else "".join(c if c.isprintable() else " " for c in cell)).split())
+
+
 def as_text(table: Table) -> str:
     """Aligned columns: names to the left, figures to the right."""
-    cells = [[_one_line(c) for c in row] for row in [table.head, *table.rows]]
-    widths = [max(len(row[k]) for row in cells) for k in range(len(table.head))]
-    lines = ["  ".join(c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))).rstrip() for row in cells]
-    return "\n".join([_one_line(table.title), *lines, *map(_one_line, table.notes)]) + "\n"
+    cells = [list(map(cell_text, row)) for row in [table.head, *table.rows]]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join([row[0].ljust(widths[0]), *[c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)]]).rstrip() for row in cells]
+    return "\n".join([cell_text(table.title), *lines, *map(cell_text, table.notes)]) + "\n"
 
 
 def as_markdown(table: Table) -> str:
     """A Markdown table; names can make neither cells nor tags."""
     def safe(cell: Any) -> str:
-        return re.sub(r"([\\|`*_\[\]])", r"\\\1", _one_line(cell)).replace("<", "&lt;")
+        return re.sub(r"([\\|`*_\[\]])", r"\\\1", cell_text(cell)).replace("<", "&lt;")
 
-    cells = [list(map(safe, row)) for row in [table.head, *table.rows]]
-    lines = ["| " + " | ".join(row) + " |" for row in cells]
+    head, *rows = ("| " + " | ".join(map(safe, row)) + " |" for row in [table.head, *table.rows])
     rule = "| --- |" + " ---: |" * (len(table.head) - 1)
-    return "\n".join([f"**{safe(table.title)}**", "", lines[0], rule, *lines[1:], "", *[f"{safe(note)}  " for note in table.notes]]) + "\n"
+    return "\n".join([f"**{safe(table.title)}**", "", head, rule, *rows, "", *[f"{safe(note)}  " for note in table.notes]]) + "\n"
 
 
 def as_csv(tables: Sequence[Table]) -> str:
     """All tables below one another. A cell that a spreadsheet would take for a formula gets an apostrophe."""
     import csv
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     for table in tables:
-        writer.writerows([[_no_formula(_one_line(c)) for c in row] for row in [[table.title], table.head, *table.rows, *([n] for n in table.notes)]])
-        writer.writerow([])
+        csv.writer(out, lineterminator="\n").writerows([_no_formula(cell_text(c)) for c in row] for row in (
+            [table.title], table.head, *table.rows, *([note] for note in table.notes), []))
     return out.getvalue()
-
-
-def _one_line(cell: Any) -> str:
-    """A cell as text: no line breaks, and nothing that steers a terminal or turns the direction of writing."""
-    if not isinstance(cell, str):
-        return "-" if cell is None else str(cell)
-    return " ".join((cell if cell.isprintable() else "".join(c if c.isprintable() else " " for c in cell)).split())
 
 
 def _no_formula(cell: str) -> str:
@@ -2445,20 +2456,42 @@ def _no_formula(cell: str) -> str:
     return f"'{cell}" if re.match(r"[=+@＝＋＠]|-(?!$|[\d.]+$)", cell) else cell
 
 
-def show(board: Board, form: str) -> None:
+def as_json(data: Any, indent: int | None = None) -> str:
+    """Figures for programs; an exact share becomes a number with six decimals."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, default=lambda share: round(float(share), 6))
+
+
+def show(boards: Sequence[Board], form: str) -> None:
     """Print tables as text, Markdown or CSV, or the same figures as JSON."""
+    tables = [table for board in boards for table in board.tables]
     if form == "json":
-        print(json.dumps(board.data, ensure_ascii=False, allow_nan=False, indent=1))
+        print(as_json(boards[0].data if len(boards) == 1 else [board.data for board in boards], 1))
     else:
-        print(as_csv(board.tables) if form == "csv" else "\n".join(map(as_markdown if form == "md" else as_text, board.tables)), end="")
+        print(as_csv(tables) if form == "csv" else "\n".join(map(as_markdown if form == "md" else as_text, tables)), end="")
+
+
+def p_value(p: Fraction, digits: int = 3) -> str:
+    """A p as people read it: never 0.
+
+    >>> p_value(Fraction(1, 16)), p_value(Fraction(1, 2**30))
+    ('p = 0.063', 'p < 0.001')
+    """
+    least = Fraction(1, 10**digits)
+    return f"p = {fixed(p, digits)}" if p >= least else f"p < {fixed(least, digits)}"
 
 
 def paired_note(name: str, first: str, differences: Sequence[Fraction], p: Fraction, adjusted: bool) -> str:
     """One line: mean difference in points with its interval, and the p of the paired test."""
     interval = bootstrap_interval(differences)
     low, high = (fixed(100 * v) for v in interval) if interval else ("-", "-")
-    return (f"{name} against {first}: {fixed((mean(differences) or 0) * 100)} points [{low}, {high}], "
-            f"p = {fixed(p, 3)}{' (Holm)' if adjusted else ''}")
+    return (f"{name} against {first}: {fixed((mean(differences) or 0) * 100)} points [{low}, {high}], {p_value(p)}{' (Holm)' if adjusted else ''}")
+
+
+def signature(suite: str, data: Path | None, **settings: object) -> str:
+    """What a reader needs to make the same number again: suite, data and its hash, settings, version; and a short form that names it."""
+    file = f"; data {data.name} {hashlib.sha256(data.read_bytes()).hexdigest()[:12]}" if data else ""
+    long = f"terazi {VERSION}; suite {suite}{file}" + "".join(f"; {name} {value}" for name, value in settings.items())
+    return f"signature: {long}; short {VERSION}-{suite.replace(', ', '+')}-{short_hash(long)[:12]}"
 
 # == Facts (suite iik) =============================================================================
 
@@ -2536,7 +2569,7 @@ def match_reference(sheet: FactSheet, lowered: str) -> FactResult:
                       [number for number, marker in sheet.markers.items() if marker.published in lowered], [])
 
 
-@lru_cache(maxsize=None)
+@cache
 def fact_score(found: int, facts: int, asserted: int) -> Fraction:
     """puan = max(0, kapsam - ceza), the published formula: kapsam = found / facts, ceza = 0.25 a false marker, at most 1.
 
@@ -2546,9 +2579,9 @@ def fact_score(found: int, facts: int, asserted: int) -> Fraction:
     return max(Fraction(0), Fraction(found, facts) - min(PENALTY * asserted, Fraction(1)))
 
 
-SPECIFIC = re.compile(rf"[%‰]\d|\d (?:{'|'.join(MONEY)})|(?<!\d)\d/\d\d?(?!\d)|\d[./]\d\d?[./]\d\d\d\d|\d (?:is )?(?:gun|hafta|ay|yil)")
-ARTICLE_OR_LAW = re.compile(r"(?:\bm(?:adde(?:si)?|d)?[. ]+)\d+(?:/\d+)*|\d+(?: ?(?:inci|nci|uncu|ncu))? (?:sayili|nolu|numarali|madde)")
-NUMBER_WITH_NOUN = re.compile(r"(?<![\d.,/])(\d+) [a-z]")
+SPECIFIC = lazy(rf"[%‰]\d|\d (?:{'|'.join(MONEY)})|(?<!\d)\d/\d\d?(?!\d)|\d[./]\d\d?[./]\d\d\d\d|\d (?:is )?(?:gun|hafta|ay|yil)")
+ARTICLE_OR_LAW = lazy(r"(?:\bm(?:adde(?:si)?|d)?[. ]+)\d+(?:/\d+)*|\d+(?: ?(?:inci|nci|uncu|ncu))? (?:sayili|nolu|numarali|madde)")
+NUMBER_WITH_NOUN = lazy(r"(?<![\d.,/])(\d+) [a-z]")
 
 
 def is_specific(variant: str) -> bool:
@@ -2663,7 +2696,7 @@ def fact_rows(examined: Examined, sheet: FactSheet, ends: Sequence[RowEnds], mat
     by = f', "judge": "code", "by": "{"missing" if answer.missing else "code"}", "match": "{match}", "answer_sha": "{short_hash(answer.text)}"'
     verdicts = ['"PASS"' if found else '"FAIL"' for found in result.found]
     verdicts += ["null" if answer.missing else '"FAIL"' if number in result.asserted else '"PASS"' for number in sheet.markers]
-    attempt = {"row": "attempt", "status": "empty" if answer.missing and answer.status == "ok" else answer.status, "cited": None,
+    attempt: Row = {"row": "attempt", "status": "empty" if answer.missing and answer.status == "ok" else answer.status, "cited": None,
                "unverified": None, "tools": [], "seconds": answer.extra.get("seconds"), "cost": answer.extra.get("cost"),
                "published": str(counted.published), "differ": counted.differ}
     rows = [f"{key}{before}{verdict}{by}{after}" for (before, after), verdict in zip(ends, verdicts, strict=True)]
@@ -2721,22 +2754,22 @@ def facts_board(tallies: Tallies, blank: Mapping[str, Tally], questions: Mapping
     """The table of models, their paired comparison with the first, and the figures by topic. Used by `facts` and by `report`."""
     scores = sorted((fact_scores(model, by_question, blank) for model, by_question in tallies.items()), key=lambda s: (-s.score, s.model))
     facts, specific = sum(t.facts for t in blank.values()), sum(t.specific for t in blank.values())
-    strict_questions = sum(t.specific > 0 for t in blank.values())
-    main = Table(f"iik: {len(blank)} questions, {facts} facts, {specific} of them specific in {strict_questions} questions (match: {match})",
-                 ["model", "score", "strict", "specific hits", "false markers", "unanswered", "as published", "facts that differ"],
-                 [[f"{place}. {s.model}", fixed(s.score * 100, 2), fixed(s.strict and s.strict * 100, 2), f"{s.specific_found}/{s.specific}", s.asserted,
-                   s.unanswered, fixed(s.published * 100, 2), s.differ] for place, s in zip(ranks([s.score for s in scores]), scores, strict=True)],
+    models: list[Row] = [{"rank": place, "model": s.model, "score": 100 * s.score, "strict": s.strict and 100 * s.strict, "specific_found": s.specific_found,
+               "specific": s.specific, "false_markers": s.asserted, "unanswered": s.unanswered, "as_published": 100 * s.published,
+               "facts_that_differ": s.differ, "by_question": {q: 100 * v for q, v in zip(blank, s.by_question, strict=True)}}
+              for place, s in zip(ranks([s.score for s in scores]), scores, strict=True)]
+    title = (f"iik: {len(blank)} questions, {facts} facts, {specific} of them specific in {sum(t.specific > 0 for t in blank.values())} questions "
+             f"(match: {match})")
+    main = Table(title, ["model", "score", "strict", "specific hits", "false markers", "unanswered", "as published", "facts that differ"],
+                 [[f"{m['rank']}. {m['model']}", fixed(m["score"], 2), fixed(m["strict"], 2), f"{m['specific_found']}/{m['specific']}",
+                   m["false_markers"], m["unanswered"], fixed(m["as_published"], 2), m["facts_that_differ"]] for m in models],
                  [*paired_with_first(scores), signature])
-    data = {"suite": "iik", "match": match, "questions": len(blank), "facts": facts, "specific": specific,
-            "models": [{"rank": place, "model": s.model, "score": float(s.score * 100), "strict": None if s.strict is None else float(s.strict * 100),
-                        "specific_found": s.specific_found, "specific": s.specific, "false_markers": s.asserted, "unanswered": s.unanswered,
-                        "as_published": float(s.published * 100), "facts_that_differ": s.differ,
-                        "by_question": {q: 100 * v.numerator / v.denominator for q, v in zip(blank, s.by_question, strict=True)}}
-                       for place, s in zip(ranks([s.score for s in scores]), scores, strict=True)], "notes": main.notes[:-1], "signature": signature, "note": TOPIC_NOTE}
+    data = {"suite": "iik", "match": match, "questions": len(blank), "facts": facts, "specific": specific, "models": models,
+            "notes": main.notes[:-1], "signature": signature, "note": TOPIC_NOTE}
     if len(scores) > PAIRED_UP_TO:
         return Board([main], data)
     topics = Table("by topic", ["topic", *[s.model for s in scores]],
-                   [[f"{q} {questions[q]['konu']}", *[fixed(s.by_question[k] * 100) for s in scores]] for k, q in enumerate(blank)], [TOPIC_NOTE])
+                   [[f"{q} {questions[q]['konu']}", *[100 * s.by_question[k] for s in scores]] for k, q in enumerate(blank)], [TOPIC_NOTE])
     return Board([main, topics], data)
 
 
@@ -2749,8 +2782,8 @@ def paired_with_first(scores: Sequence[FactScores]) -> list[str]:
     first, rest = scores[0], scores[1:]
     differences = [[b - a for a, b in zip(first.by_question, s.by_question, strict=True)] for s in rest]
     adjusted = holm([sign_flip_p(d) for d in differences])
-    return [paired_note(s.model, first.model, d, p, len(rest) > 1) + f"; specific hits pooled: p = "
-            f"{fixed(fisher_p(s.specific_found, s.specific, first.specific_found, first.specific), 3)}"
+    return [paired_note(s.model, first.model, d, p, len(rest) > 1) + "; specific hits pooled: "
+            + p_value(fisher_p(s.specific_found, s.specific, first.specific_found, first.specific))
             for s, d, p in zip(rest, differences, adjusted, strict=True)]
 
 # == The judging service ===========================================================================
@@ -3459,12 +3492,6 @@ def same_family(model: str, grader: str) -> bool:
 # == Judging a file of answers =====================================================================
 
 
-class Done(NamedTuple):
-    """What a resumed run must know of a row it finds: whether it still stands."""
-    standing: tuple[Any, ...]
-    is_null: bool
-
-
 def row_key(row: Row) -> tuple[Any, ...]:
     """What names a row; the row of an attempt has neither criterion nor judge."""
     return tuple(row.get(field) for field in KEY)
@@ -3511,7 +3538,6 @@ class Store:
         self.file: io.FileIO | None = None
 
     def rows(self) -> Iterator[tuple[int, Row]]:
-        """Line number and row of everything written so far."""
         if self.path is None:
             yield from enumerate(self.memory, 1)
         elif self.path.exists():
@@ -3536,41 +3562,40 @@ class Store:
             raise InputError(f"{self.path}: cannot be written ({error.strerror}); the rows already there are kept") from None
 
 
-def read_state(store: Store, judges: Sequence[str]) -> dict[tuple[Any, ...], Done]:
+State = dict[tuple[Any, ...], tuple[Any, ...] | None]           # by the key of a row what it rests on; None for a null
+
+
+def read_state(store: Store, judges: Sequence[str]) -> State:
     """What a former run has done. Rows of another judge are refused: two judges are never mixed in one file."""
-    state: dict[tuple[Any, ...], Done] = {}
+    state: State = {}
     for line, row in store.rows():
         if "suite" not in row or "question_id" not in row:
             raise InputError(f"{store.path}:{line}: is not a verdict row; expected the output of a former run, or a new file name with -o", 2)
         if row.get("judge") not in (None, *judges):
             raise InputError(f'{store.path}:{line}: is a verdict of "{row["judge"]}", and this run judges with {", ".join(judges)}; '
                              "name another output file with -o", 2)
-        key, done = row_key(row), Done(standing(row), row.get("row") != "attempt" and row.get("verdict") is None)
-        if not (done.is_null and key in state and not state[key].is_null):
-            state[key] = done
+        if row.get("row") == "attempt" or row.get("verdict") is not None:
+            state[row_key(row)] = standing(row)
+        else:
+            state.setdefault(row_key(row), None)
     return state
 
 
-class Plan:
-    """What a former run has not done, worked out as it is taken; nulls are asked again. `stale` counts the rows that stand no longer."""
-
-    def __init__(self, items: Iterable[Row | Call], state: Mapping[tuple[Any, ...], Done]) -> None:
-        self.items, self.state = items, state
-        self.stale = 0
-
-    def calls(self, keep: Callable[[Row], None]) -> Iterator[Call]:
-        """The calls, one at a time; the rows between them that need no call go to `keep`."""
-        for item in self.items:
-            row = item.row if isinstance(item, Call) else item
-            done = self.state.get(row_key(row))
-            if done and not done.is_null:
-                if done.standing == standing(row):
-                    continue
-                self.stale += 1
-            if isinstance(item, Call):
-                yield item
-            else:
-                keep(item)
+def pending(items: Iterable[Row | Call], state: State, keep: Callable[[Row], None]) -> Iterator[Call]:
+    """The calls that a former run has not done, one at a time; nulls are asked again. Rows that need no call go to `keep`."""
+    stale = 0
+    for item in items:
+        row = item.row if isinstance(item, Call) else item
+        done = state.get(row_key(row))
+        if done == standing(row):
+            continue
+        stale += done is not None
+        if isinstance(item, Call):
+            yield item
+        else:
+            keep(item)
+    if stale:
+        say(f"{stale} rows rested on other answers, criteria or instructions than now and were made anew")
 
 
 def in_cache_order(by_answer: Sequence[Iterable[Row | Call]], block: int) -> Iterator[Row | Call]:
@@ -3638,20 +3663,17 @@ class Progress:
         self.begun = self.told = self.clock()
 
     def watch(self, calls: Iterable[Call]) -> Iterator[Call]:
-        """Pass calls on and count them."""
         for call in calls:
             self.total += 1
             yield call
 
     def count(self, row: Row) -> None:
-        """Another verdict."""
         self.done += 1
         self.nulls += row["verdict"] is None
         if self.clock() - self.told >= 2:
             self.tell()
 
     def tell(self) -> None:
-        """Say the line."""
         self.told = self.clock()
         left = (self.told - self.begun) / max(1, self.done) * (self.total - self.done)
         say(f"{self.done}/{self.total} verdicts, {self.nulls} null, {int(left // 60)}:{int(left % 60):02} to go")
@@ -3659,14 +3681,10 @@ class Progress:
 
 def dry_run(calls: Sequence[Call], prices: Sequence[float] | None) -> str:
     """What a run would ask and cost. Tokens are estimated: three characters of Turkish a token, 150 tokens a reply."""
-    characters = sum(len(c.rules) + len(c.shared) + len(c.own) for c in calls)
+    characters, cached = sum(len(c.rules) + len(c.shared) + len(c.own) for c in calls), 0
     seen: set[str] = set()
-    cached = 0
     for call in calls:
-        if call.shared in seen:
-            cached += len(call.rules) + len(call.shared)
-        elif seen:
-            cached += len(call.rules)
+        cached += (len(call.rules) if seen else 0) + (len(call.shared) if call.shared in seen else 0)
         seen.add(call.shared)
     tokens, replies = characters // 3, 150 * len(calls)
     told = (f"{len(calls)} calls on {len(seen)} answers; about {tokens} tokens in ({100 * cached // max(1, characters)}% of them the beginning of an "
@@ -3682,7 +3700,12 @@ class Job(NamedTuple):
 
 
 def irac_job(answers: Sequence[Answer], questions: Mapping[str, Row], judge: str, sources: Sequence[Source], block: int) -> Job:
-    """One round: every criterion of every answer."""
+    """One round: every criterion of every answer. Raises InputError for a check that can't be decided."""
+    unread = [f"question {q}, criterion {c['id']}: the check {shown(e['check'])} can't be read; expected a type and references of that type"
+              for q, row in questions.items() for c in row["criteria"] for e in c["elements"] if "check" in e and not readable(e["check"])]
+    if unread:
+        raise InputError(unread)
+
     def items(_: Iterable[Row]) -> Iterable[Row | Call]:
         return in_cache_order([irac_items(a, questions[a.question_id], judge, sources) for a in answers], block)
     return Job([judge], [items])
@@ -3718,23 +3741,60 @@ INTERVALS_UP_TO = 50                                     # models; for more, int
 UNJUDGED, PASS, FAIL, NULL = range(4)                    # a criterion's verdict, a byte each
 CODES = {"PASS": PASS, "FAIL": FAIL}
 
+# -- reading: the rows of a suite as they pass by, kept small
+
 
 class Attempt(NamedTuple):
-    """What the report keeps of an attempt's own row."""
+    """What is kept of an attempt's own row."""
     answered: bool
     grounding: Fraction
     tool_record: bool
     seconds: float | None
     cost: float | None
     tokens: int | None
+    published: Fraction = Fraction(0)       # iik: puan by the published rule
+    differ: int = 0                         # iik: facts on which the two rules differ
+
+
+NO_ATTEMPT = Attempt(False, Fraction(0), False, None, None, None)       # not in the rows at all
+NO_ROW = Attempt(False, Fraction(0), False, None, None, None)           # verdicts say that there is no answer; told apart by identity
+
+
+def read_attempt(row: Row) -> Attempt:
+    """Grounding is found / cited over an answer's distinct citations, 1 when it cites none, 0 when there is no answer. Raises ValueError for
+    a figure that is none."""
+    cited, missing = (len(v) if isinstance(v, list) else v or 0 for v in (row.get("cited"), row.get("unverified")))
+    if type(cited) is not int or type(missing) is not int or not 0 <= missing <= cited:
+        raise ValueError(f'"cited" is {shown(row.get("cited"))} and "unverified" is {shown(row.get("unverified"))}; expected a whole number '
+                         "and a list of no more than that")
+    usage = row.get("usage") or {}
+    if not isinstance(usage, dict):
+        raise ValueError(f'"usage" is {shown(usage)}; expected an object')
+    figures = {"seconds": row.get("seconds"), "cost": row.get("cost"), **{name: v for name, v in usage.items() if name.endswith("_tokens")}}
+    for name, value in figures.items():
+        if value is not None and (not isinstance(value, (int, float)) or isinstance(value, bool)):
+            raise ValueError(f'"{name}" is {shown(value)}; expected a number')
+    try:
+        published, differ = ratio(row.get("published", 0)), int(row.get("differ", 0))
+    except (ValueError, TypeError, ZeroDivisionError):
+        raise ValueError(f'"published" is {shown(row.get("published"))} and "differ" is {shown(row.get("differ"))}; '
+                         "expected a fraction and a whole number") from None
+    answered = bool(row.get("answered", row.get("status", "ok") in ("ok", "length", "refusal")))
+    grounding = ratio(0) if not answered else ratio(cited - missing, cited) if cited else ratio(1)
+    tokens = usage.get("total_tokens") or (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0) or None
+    return Attempt(answered, grounding, bool(row.get("tool_record") or row.get("tools")), row.get("seconds"), row.get("cost"), tokens, published,
+                   differ)
+
+
+ratio = cache(Fraction)                              # few are different, and a fraction is slow to make
 
 
 class Kind(NamedTuple):
-    """What the report keeps of a verdict row: the verdict and under what it was made. There are few kinds, so a row costs a number."""
+    """What is kept of a verdict row: the verdict and under what it was made. There are few kinds, so a row costs a number."""
     verdict: str | None
     judge: str
     by: str | None
-    template: str | None
+    template: str | None                    # iik: the rule of matching
     quote_found: bool | None
     flagged: bool
     provider: str | None
@@ -3747,14 +3807,23 @@ class Kind(NamedTuple):
         return CODES.get(self.verdict or "", FAIL if self.flagged else NULL)
 
 
-class IracRows:
-    """The rows of suite irac as they pass by: of each attempt, the number of a kind is kept for each criterion. So memory grows with
-    attempts, not with rows. Where two rows have one key (a resumed run), the later one counts, but a null never replaces a verdict."""
+class Side(NamedTuple):
+    """One model as `compare` takes it."""
+    name: str
+    parts: dict[str, list[Fraction] | None]     # each component of the score, question by question, fractions of 1
+    weights: Mapping[str, Fraction]             # of the components: the weighted sum is the score
+    right: dict[str, bool]                      # all k attempts right (irac), full marks (iik, kategori)
+    fails: dict[str, int]                       # FAILs over the k attempts (irac)
+    strata: Sequence[str] = ()                  # by question: what a resample keeps as many of (kategori)
 
-    def __init__(self, questions: Mapping[str, Row]) -> None:
-        self.questions = questions
-        self.criteria = {q: {c["id"]: (k, rubric_hash(c)) for k, c in enumerate(row["criteria"])} for q, row in questions.items()}
-        self.rows = 0
+
+class CriterionRows:
+    """Rows with PASS and FAIL (irac, iik) as they pass by: of each attempt, the number of a kind is kept for each criterion, so memory grows
+    with attempts, not with rows. Where two rows have one key (a resumed run), the later one counts, but a null never replaces a verdict."""
+
+    def __init__(self, questions: Mapping[str, Row], rubrics: Callable[[Row], dict[str, str]]) -> None:
+        self.questions, self.rows = questions, 0
+        self.criteria = {q: {c: (n, rubric) for n, (c, rubric) in enumerate(rubrics(row).items())} for q, row in questions.items()}
         self.replaced: Counter[str] = Counter()                                  # by model: rows that a later one replaced
         self.cells: dict[tuple[str, str], dict[int, array[int]]] = {}            # (model, question): attempt: kinds of its criteria
         self.attempts: dict[tuple[str, str], dict[int, Attempt]] = {}
@@ -3767,37 +3836,32 @@ class IracRows:
     def add(self, row: Row) -> str | None:
         """Take one row in; what is wrong with it, if anything is."""
         self.rows += 1
-        place = row["model"], row["question_id"], row["attempt"]
-        if place[1] not in self.criteria:
-            return f'question "{place[1]}" is not in the question file'
         if "row" in row:
             return self.add_attempt(row)
+        place = row["model"], row["question_id"], row["attempt"]
         if place != self.place:
             self.open(place)
-        criterion = self.of_question.get(row["criterion_id"])
-        if criterion is None:
+        if row["criterion_id"] not in self.of_question:
             return f'criterion "{row["criterion_id"]}" of question "{place[1]}" is not in the question file'
-        number, rubric = criterion
+        number, rubric = self.of_question[row["criterion_id"]]
         served, refused = row.get("served"), row.get("refused")
         try:
-            kind = (row["verdict"], row["judge"], row.get("by"), row.get("template"), row.get("quote_found"), row.get("flagged") is True,
-                    served.get("provider") or served.get("model") if served else None, tuple(refused) if refused else (),
-                    row.get("rubric", rubric) == rubric)
+            kind = (row["verdict"], row["judge"], row.get("by"), row.get("template") or row.get("match"), row.get("quote_found"),
+                    row.get("flagged") is True, served.get("provider") or served.get("model") if served else None,
+                    tuple(refused) if refused else (), row.get("rubric", rubric) == rubric)
             made = self.kinds.get(kind) or self.new_kind(Kind(*kind))            # type: ignore[call-overload]
         except (TypeError, AttributeError, ValueError) as error:
             return f"is not a verdict row ({error})"
         before = self.of_attempt[number]
         if before:
             self.replaced[place[0]] += 1
-            if row["verdict"] is None and self.codes[before] != NULL:
-                return None
-        self.of_attempt[number] = made
-        if kind[2] == "missing":
-            self.attempts.setdefault(place[:2], {}).setdefault(place[2], NO_ROW)
+        if not before or row["verdict"] is not None or self.codes[before] == NULL:
+            self.of_attempt[number] = made
+            if kind[2] == "missing":
+                self.attempts.setdefault(place[:2], {}).setdefault(place[2], NO_ROW)
         return None
 
     def add_attempt(self, row: Row) -> str | None:
-        """Take an attempt's own row in."""
         try:
             self.attempts.setdefault((sys.intern(row["model"]), sys.intern(row["question_id"])), {})[row["attempt"]] = read_attempt(row)
         except ValueError as error:
@@ -3839,182 +3903,8 @@ class IracRows:
         """The highest attempt number in the rows."""
         return max((a for kept in (self.cells, self.attempts) for attempts in kept.values() for a in attempts), default=1)
 
-    def judges(self) -> list[str]:
-        """Who judged. Verdicts of several judges are refused: choose one with --judge."""
-        judges = sorted({kind.judge for kind in self.kinds})
-        if len(judges) > 1:
-            raise InputError(f"the rows have verdicts of several judges ({', '.join(judges)}); choose one with --judge")
-        return judges
 
-    def settings(self) -> Row:
-        """What the signature says of the rows."""
-        return {"judge": ", ".join(self.judges()), "rows": self.rows,
-                "template": ", ".join(sorted({str(kind.template) for kind in self.kinds if kind.by == "judge" and kind.template}))}
-
-    def board(self, k: int | None, weights: Mapping[str, Fraction], signed: Callable[..., str]) -> Board:
-        """The leaderboard."""
-        return irac_board(self, self.questions, k, weights, signed)
-
-    def sides(self, k: int | None) -> list[Side]:
-        """The models for `compare`."""
-        return [Side(s.model, parts_of(s), WEIGHTS, {q: all(v.passed) for q, v in s.questions.items()}, {q: v.fails for q, v in s.questions.items()})
-                for s in score_run(self, self.questions, k, WEIGHTS)[0]]
-
-
-NO_ATTEMPT = Attempt(False, Fraction(0), False, None, None, None)       # not in the rows at all
-NO_ROW = Attempt(False, Fraction(0), False, None, None, None)           # verdicts say that there is no answer; told apart by identity
-
-
-def read_attempt(row: Row) -> Attempt:
-    """Grounding is found / cited over an answer's distinct citations, 1 when it cites none, 0 when there is no answer. Raises ValueError for
-    a figure that is none."""
-    cited, missing = (len(v) if isinstance(v, list) else v or 0 for v in (row.get("cited"), row.get("unverified")))
-    if type(cited) is not int or type(missing) is not int or not 0 <= missing <= cited:
-        raise ValueError(f'"cited" is {shown(row.get("cited"))} and "unverified" is {shown(row.get("unverified"))}; expected a whole number '
-                         "and a list of no more than that")
-    usage = row.get("usage") or {}
-    if not isinstance(usage, dict):
-        raise ValueError(f'"usage" is {shown(usage)}; expected an object')
-    figures = {"seconds": row.get("seconds"), "cost": row.get("cost"), **{name: v for name, v in usage.items() if name.endswith("_tokens")}}
-    for name, value in figures.items():
-        if value is not None and (not isinstance(value, (int, float)) or isinstance(value, bool)):
-            raise ValueError(f'"{name}" is {shown(value)}; expected a number')
-    tokens = usage.get("total_tokens") or (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0) or None
-    answered = bool(row.get("answered", row.get("status", "ok") in ("ok", "length", "refusal")))
-    return Attempt(answered, found_share(cited, missing) if answered else Fraction(0), bool(row.get("tool_record") or row.get("tools")),
-                   row.get("seconds"), row.get("cost"), tokens)
-
-
-@lru_cache(maxsize=None)
-def found_share(cited: int, missing: int) -> Fraction:
-    """Share of citations that were found in a source; an answer that cites nothing has nothing unfounded.
-
-    >>> str(found_share(4, 1)), str(found_share(0, 0))
-    ('3/4', '1')
-    """
-    return Fraction(cited - missing, cited) if cited else Fraction(1)
-
-
-class QuestionScore(NamedTuple):
-    """One model at one question."""
-    met: Fraction | None                    # None where no attempt has a decided criterion
-    passed: tuple[bool, ...]                # by attempt: fully right, that is, at least one criterion decided and none a FAIL
-    undecided: tuple[int, ...]              # the attempts in which no criterion is decided
-    grounding: Fraction | None
-    completed: Fraction
-    met_answered: Fraction | None
-    agreement: Fraction | None
-    by_dimension: tuple[Fraction | None, ...]   # met, in the order of DIMENSIONS
-    attempts: tuple[Attempt | None, ...]    # None: verdicts without the attempt's own row
-    fails: int                              # FAILs over all attempts
-    unjudged: int                           # criteria without a row in attempts that have an answer
-
-    @property
-    def pass_all(self) -> Fraction:
-        return ratio(all(self.passed), 1)
-
-    @property
-    def pass_any(self) -> Fraction:
-        return ratio(any(self.passed), 1)
-
-
-def score_question(verdicts: Mapping[int, bytes], attempts: Mapping[int, Attempt], size: int, places: Mapping[str, Callable[[bytes], bytes]],
-                   k: int) -> QuestionScore:
-    """Score k attempts at one question of `size` criteria; `places` takes those of each dimension. An attempt that is absent or has no
-    answer has nothing met, is not right and not completed."""
-    failed, unjudged = bytes([FAIL]) * size, bytes([UNJUDGED]) * size
-    rows = [attempts.get(a, None if a in verdicts else NO_ATTEMPT) for a in range(1, k + 1)]
-    kept = [verdicts.get(a, unjudged) if row is None or row.answered else failed for a, row in enumerate(rows, 1)]
-    answered = tuple(v for v, row in zip(kept, rows, strict=True) if row is None or row.answered)
-    known = [row.grounding for row in rows if row]
-    same = [of.count(of[0]) == k for of in zip(*kept, strict=True) if NULL not in of and UNJUDGED not in of] if k > 1 else []
-    return QuestionScore(mean_met(tuple(kept)), tuple([PASS in v and FAIL not in v for v in kept]),
-                         tuple([a for a, v in enumerate(kept, 1) if PASS not in v and FAIL not in v]), mean(known), ratio(len(answered), k),
-                         mean_met(answered),
-                         ratio(sum(same), len(same)) if same else None,
-                         tuple([mean_met(tuple(map(pick, kept))) if (pick := places.get(d)) else None for d in DIMENSIONS]), tuple(rows),
-                         sum([v.count(FAIL) for v in kept]), sum([v.count(UNJUDGED) for v in kept]))
-
-
-def pickers(criteria: Sequence[Row]) -> dict[str, Callable[[bytes], bytes]]:
-    """How to take the verdicts of each dimension out of those of all criteria; a dimension's criteria mostly stand side by side.
-
-    >>> {d: pick(b"abc") for d, pick in pickers([{"dimension": d} for d in ("rule", "issue", "rule")]).items()}
-    {'issue': b'b', 'rule': b'ac'}
-    """
-    places = {d: at for d in DIMENSIONS if (at := [n for n, c in enumerate(criteria) if c["dimension"] == d])}
-    return {d: operator.itemgetter(slice(at[0], at[-1] + 1)) if len(at) == at[-1] + 1 - at[0] else partial(_pick, at) for d, at in places.items()}
-
-
-def _pick(at: Sequence[int], verdicts: bytes) -> bytes:
-    return bytes([verdicts[n] for n in at])
-
-
-ratio = lru_cache(maxsize=None)(Fraction)            # few are different, and a fraction is slow to make
-
-
-@lru_cache(maxsize=None)
-def share_met(verdicts: bytes) -> Fraction | None:
-    """Share of decided criteria that are met; a null is left out. None where nothing is decided."""
-    met, decided = verdicts.count(PASS), verdicts.count(PASS) + verdicts.count(FAIL)
-    return Fraction(met, decided) if decided else None
-
-
-@lru_cache(maxsize=4096)
-def mean_met(attempts: tuple[bytes, ...]) -> Fraction | None:
-    """Mean over attempts of the share met; an attempt with nothing decided leaves the mean."""
-    return mean(share for verdicts in attempts if (share := share_met(verdicts)) is not None)
-
-
-class ModelScore(NamedTuple):
-    """A model's row on the board; every share is a mean over questions, fractions of 1."""
-    model: str
-    score: Fraction | None
-    components: dict[str, Fraction | None]  # met, pass^k, grounding, completed
-    pass_any: Fraction
-    agreement: Fraction | None
-    met_answered: Fraction | None
-    questions: dict[str, QuestionScore]
-
-
-def score_model(model: str, questions: dict[str, QuestionScore], weights: Mapping[str, Fraction]) -> ModelScore:
-    """irac score = 100 * (0.50 met + 0.3125 pass^k + 0.125 grounding + 0.0625 completed), as a fraction of 1. A component without data gives
-    no score; nothing is renormalised."""
-    per = list(questions.values())
-    recorded = any(a is not None and a is not NO_ATTEMPT for q in per for a in q.attempts)      # else nothing is known of citations
-    components = {"met": mean(q.met for q in per if q.met is not None), "pass^k": mean(q.pass_all for q in per),
-                  "grounding": mean(q.grounding for q in per if q.grounding is not None) if recorded else None,
-                  "completed": mean(q.completed for q in per)}
-    score = sum((weights[c] * v for c, v in components.items() if v is not None), Fraction(0))
-    return ModelScore(model, None if None in components.values() else score, components, mean(q.pass_any for q in per) or Fraction(0),
-                      mean(q.agreement for q in per if q.agreement is not None), mean(q.met_answered for q in per if q.met_answered is not None),
-                      questions)
-
-
-def score_run(run: IracRows, questions: Mapping[str, Row], k: int | None, weights: Mapping[str, Fraction]) -> tuple[list[ModelScore], int]:
-    """All models, best first, and the number of attempts: the highest in the rows unless given."""
-    k = k or run.most_attempts()
-    models = sorted({model for model, _ in (*run.cells, *run.attempts)})
-    places = {q: pickers(row["criteria"]) for q, row in questions.items()}
-    scores = [score_model(model, {q: score_question(run.verdicts(model, q), run.attempts.get((model, q), {}), len(row["criteria"]), places[q], k)
-                                  for q, row in questions.items()}, weights) for model in models]
-    return sorted(scores, key=lambda s: (s.score is None, -(s.score or 0), s.model)), k
-
-
-def parts_of(score: ModelScore) -> dict[str, list[Fraction] | None]:
-    """Each component question by question. A question without data takes the model's mean there, so that the mean over questions is always
-    the component as the board shows it; None where the model has no data at all."""
-    per = list(score.questions.values())
-    by_question: dict[str, list[Fraction | None]] = {"met": [q.met for q in per], "pass^k": [q.pass_all for q in per],
-                                                     "grounding": [q.grounding for q in per], "completed": [q.completed for q in per]}
-    return {name: None if (whole := score.components[name]) is None else [whole if v is None else v for v in values]
-            for name, values in by_question.items()}
-
-
-def weighted(parts: Mapping[str, list[Fraction] | None], weights: Mapping[str, Fraction]) -> list[Fraction]:
-    """Question by question, the weighted sum of the components that have data."""
-    known = [[weights[name] * v for v in values] for name, values in parts.items() if values is not None]
-    return [sum(of, Fraction(0)) for of in zip(*known, strict=True)]
+# -- standing: how sure a board is
 
 
 def tie_groups(values: Sequence[Sequence[Fraction]]) -> list[int]:
@@ -4031,12 +3921,6 @@ def tie_groups(values: Sequence[Sequence[Fraction]]) -> list[int]:
     return groups
 
 
-def places_of(scores: Sequence[Fraction | None]) -> list[int | None]:
-    """Ranks of the scores there are; no place without a score."""
-    ranked = iter(ranks([s for s in scores if s is not None]))
-    return [None if s is None else next(ranked) for s in scores]
-
-
 def largest_rank_shift(values: Sequence[Sequence[Fraction]]) -> int:
     """The most places any model moves when one question is left out."""
     totals = [sum(v, Fraction(0)) for v in values]
@@ -4045,23 +3929,10 @@ def largest_rank_shift(values: Sequence[Sequence[Fraction]]) -> int:
                 for a, b in zip(places, ranks([t - v[q] for t, v in zip(totals, values, strict=True)]), strict=True)), default=0)
 
 
-def median(values: Sequence[float]) -> float | None:
-    """Middle value."""
-    in_order, n = sorted(values), len(values)
-    return (in_order[(n - 1) // 2] + in_order[n // 2]) / 2 if n else None
-
-
-class Spread(NamedTuple):
-    """How sure a board is: interval and tie group of each model (None where it has no score), and how far a model moves at most when a
-    question is left out."""
-    intervals: list[tuple[float, float] | None]
-    groups: list[int | None]
+class Standing(NamedTuple):
+    """Of each model its rank, 95% interval and tie group, and how far a model moves at most when a question is left out (None: not computed)."""
+    models: list[Row]
     shift: int | None
-
-    def interval(self, number: int) -> str:
-        """One model's interval, in points, as the table shows it."""
-        interval = self.intervals[number]
-        return f"{fixed(100 * interval[0])}-{fixed(100 * interval[1])}" if interval else "-"
 
     def note(self) -> str:
         if self.shift is None:
@@ -4069,52 +3940,191 @@ class Spread(NamedTuple):
         return f"Leaving any one question out moves no model by more than {self.shift} place{'s' * (self.shift != 1)}."
 
 
-def spread(values: Iterable[Sequence[Fraction] | None], models: int) -> Spread:
-    """Of models in the order of the board, by their values question by question; None for one without a score, which stands last."""
-    if models > INTERVALS_UP_TO:
-        return Spread([None] * models, [None] * models, None)
-    scored = [v for v in values if v is not None]
-    none: list[None] = [None] * (models - len(scored))
-    return Spread([*map(bootstrap_interval, scored), *none], [*tie_groups(scored), *none], largest_rank_shift(scored))
+def standing_of(scores: Sequence[Fraction | None], values: Iterable[Sequence[Fraction]], strata: Sequence[str] = ()) -> Standing:
+    """Models best first, those without a score last; `values`, question by question, are of those with a score."""
+    places, few = ranks([s for s in scores if s is not None]), len(scores) <= INTERVALS_UP_TO
+    kept = list(values) if few else []
+    intervals = [points_of(bootstrap_interval(v, strata)) for v in kept]
+    return Standing([{"rank": rank, "interval": interval, "group": group} for _, rank, interval, group in
+                     itertools.zip_longest(scores, places, intervals, tie_groups(kept))], largest_rank_shift(kept) if few else None)
 
 
-def irac_board(run: IracRows, questions: Mapping[str, Row], k: int | None, weights: Mapping[str, Fraction],
-               sign: Callable[..., str]) -> Board:
-    """The leaderboard and its breakdowns."""
-    scores, k = score_run(run, questions, k, weights)
-    signed = sign(**run.settings(), attempts=k, weights="/".join(fixed(w, 4) for w in weights.values()))
-    places = places_of([s.score for s in scores])
-    sure = spread((None if s.score is None else weighted(parts_of(s), weights) for s in scores), len(scores))
-    kinds = run.tally()
-
-    def percent(value: Fraction | None) -> str:
-        return fixed(None if value is None else 100 * value)
-
-    main = Table(f"irac: {len(questions)} questions, {k} attempts each",
-                 ["model", "score", "95% interval", "group", "met", f"pass^{k}", f"pass@{k}", "grounding", "completed", "answered only", "agreement",
-                  "null", "seconds"], [], [])
-    for n, (s, place) in enumerate(zip(scores, places, strict=True)):
-        main.rows.append([f"{place or '-'}. {s.model}", percent(s.score), sure.interval(n), sure.groups[n], percent(s.components["met"]),
-                          percent(s.components["pass^k"]), percent(s.pass_any), percent(s.components["grounding"]),
-                          percent(s.components["completed"]),
-                          percent(s.met_answered), percent(s.agreement), null_count(kinds.get(s.model, {})), fixed(median(seconds_of(s)))])
-    main.notes.extend([*run_notes(run, scores, kinds, k), sure.note(), *cost_notes(scores), *([WEIGHTS_NOTE] if weights == WEIGHTS else []), signed])
-    breakdowns = [breakdown("dimension", DIMENSIONS, scores, questions, lambda q, row, d: q.by_dimension[DIMENSIONS.index(d)]),
-                  breakdown("area", AREAS["irac"], scores, questions, lambda q, row, area: q.met if row["area"] == area else None),
-                  breakdown("difficulty", DIFFICULTIES, scores, questions, lambda q, row, level: q.met if row["difficulty"] == level else None)]
-    by_question = Table("criteria met by question", ["question", *[s.model for s in scores]],
-                        [[q, *[f"{percent(s.questions[q].met)} {''.join('+' if p else '.' for p in s.questions[q].passed)}" for s in scores]]
-                         for q in questions if sure.shift is not None], ["+ an attempt fully right, . one that is not"])
-    return Board([main, *breakdowns, *([] if sure.shift is None else [by_question])], irac_data(scores, places, sure, k, weights, main.notes, signed))
+def points_of(interval: tuple[float, float] | None) -> tuple[float, ...] | None:
+    """An interval in points."""
+    return tuple([round(100 * end, 6) for end in interval]) if interval else None
 
 
-def null_count(kinds: Mapping[Kind, int]) -> int:
-    """Criteria without a verdict after all tries."""
-    return sum(n for kind, n in kinds.items() if kind.verdict is None)
+def weighted(parts: Mapping[str, list[Fraction] | None], weights: Mapping[str, Fraction]) -> list[Fraction]:
+    """Question by question, the weighted sum of the components that have data."""
+    known = [[weights[name] * v for v in values] for name, values in parts.items() if values is not None]
+    return [sum(of, Fraction(0)) for of in zip(*known, strict=True)]
 
 
-def seconds_of(score: ModelScore) -> list[float]:
-    return [float(a.seconds) for q in score.questions.values() for a in q.attempts if a and a.seconds is not None]
+def model_table(title: str, columns: Mapping[str, str], models: Sequence[Row], notes: list[str]) -> Table:
+    """A row a model, ranked; each column shows the field of its figures that is named."""
+    rows = [[f"{m['rank'] or '-'}. {m['model']}", *[m[field] for field in columns.values()]] for m in models]
+    return Table(title, ["model", *columns], rows, notes)
+
+
+# -- irac
+
+
+class IracRows(CriterionRows):
+    """Suite irac."""
+
+    def __init__(self, questions: Mapping[str, Row]) -> None:
+        super().__init__(questions, lambda row: {c["id"]: rubric_hash(c) for c in row["criteria"]})
+
+    def settings(self) -> Row:
+        """What the signature says of the rows. Verdicts of several judges are refused."""
+        judges = sorted({kind.judge for kind in self.kinds})
+        if len(judges) > 1:
+            raise InputError(f"the rows have verdicts of several judges ({', '.join(judges)}); choose one with --judge")
+        return {"judge": ", ".join(judges), "rows": self.rows, "template": ", ".join(templates_of(self.kinds))}
+
+    def board(self, k: int | None, weights: Mapping[str, Fraction], sign: Callable[..., str]) -> Board:
+        """The leaderboard and its breakdowns."""
+        scores, k = score_run(self, k, weights)
+        signed = sign(**self.settings(), attempts=k, weights="/".join(fixed(w, 4) for w in weights.values()))
+        standing = standing_of([s.score for s in scores], (weighted(parts_of(s), weights) for s in scores if s.score is not None))
+        kinds = self.tally()
+        models = [{**place, **figures_of(s, kinds.get(s.model, {}), standing.shift is not None)} for place, s in
+                  zip(standing.models, scores, strict=True)]
+        notes = [*run_notes(self, scores, kinds, k), standing.note(), *cost_notes(models), *([WEIGHTS_NOTE] if weights == WEIGHTS else []), signed]
+        columns = {"score": "score", "95% interval": "interval", "group": "group", "met": "met", f"pass^{k}": "pass^k", f"pass@{k}": "pass@k",
+                   "grounding": "grounding", "completed": "completed", "answered only": "answered_only", "agreement": "agreement", "null": "null",
+                   "seconds": "seconds"}
+        tables = [model_table(f"irac: {len(self.questions)} questions, {k} attempts each", columns, models, notes),
+                  Table("criteria met by dimension", ["model", *DIMENSIONS], [[m["model"], *m["by_dimension"].values()] for m in models], []),
+                  *[Table(f"criteria met by {field}", ["model", *columns], [[s.model, *[met_where(s, self.questions, field, c) for c in columns]]
+                          for s in scores], []) for field, columns in (("area", AREAS["irac"]), ("difficulty", DIFFICULTIES))]]
+        if standing.shift is not None:
+            tables.append(Table("criteria met by question", ["question", *[s.model for s in scores]],
+                                [[q, *[f"{fixed(points(s.questions[q].met))} {''.join('.+'[p] for p in s.questions[q].passed)}" for s in scores]]
+                                 for q in self.questions], ["+ an attempt fully right, . one that is not"]))
+        return Board(tables, {"suite": "irac", "attempts": k, "weights": dict(weights), "models": models, "rank_shift": standing.shift,
+                              "notes": notes, "signature": signed})
+
+    def sides(self, k: int | None) -> list[Side]:
+        return [Side(s.model, parts_of(s), WEIGHTS, {q: all(v.passed) for q, v in s.questions.items()}, {q: v.fails for q, v in s.questions.items()})
+                for s in score_run(self, k, WEIGHTS)[0]]
+
+
+class QuestionScore(NamedTuple):
+    """One model at one question."""
+    met: Fraction | None                    # None where no attempt has a decided criterion
+    passed: tuple[bool, ...]                # by attempt: fully right, that is, at least one criterion decided and none a FAIL
+    undecided: tuple[int, ...]              # the attempts in which no criterion is decided
+    grounding: Fraction | None
+    completed: Fraction
+    met_answered: Fraction | None
+    agreement: Fraction | None
+    by_dimension: tuple[Fraction | None, ...]   # met, in the order of DIMENSIONS
+    attempts: tuple[Attempt | None, ...]    # None: verdicts without the attempt's own row
+    fails: int                              # FAILs over all attempts
+    unjudged: int                           # criteria without a row in attempts that have an answer
+
+
+def score_question(verdicts: Mapping[int, bytes], attempts: Mapping[int, Attempt], size: int, places: Mapping[str, list[int]],
+                   k: int) -> QuestionScore:
+    """Score k attempts at one question of `size` criteria; `places` says where those of each dimension stand. An attempt that is absent or has no
+    answer has nothing met, is not right and not completed."""
+    failed, unjudged = bytes([FAIL]) * size, bytes([UNJUDGED]) * size
+    rows = [attempts.get(a, None if a in verdicts else NO_ATTEMPT) for a in range(1, k + 1)]
+    kept = [verdicts.get(a, unjudged) if row is None or row.answered else failed for a, row in enumerate(rows, 1)]
+    answered = tuple(v for v, row in zip(kept, rows, strict=True) if row is None or row.answered)
+    same = [of.count(of[0]) == k for of in zip(*kept, strict=True) if NULL not in of and UNJUDGED not in of] if k > 1 else []
+    return QuestionScore(mean_met(tuple(kept)), tuple([PASS in v and FAIL not in v for v in kept]),
+                         tuple([a for a, v in enumerate(kept, 1) if PASS not in v and FAIL not in v]), mean(row.grounding for row in rows if row),
+                         ratio(len(answered), k), mean_met(answered), ratio(sum(same), len(same)) if same else None,
+                         tuple([mean_met(tuple([bytes([v[n] for n in places[d]]) for v in kept])) if d in places else None for d in DIMENSIONS]),
+                         tuple(rows), sum([v.count(FAIL) for v in kept]), sum([v.count(UNJUDGED) for v in kept]))
+
+
+def pickers(criteria: Sequence[Row]) -> dict[str, list[int]]:
+    """Where the criteria of each dimension stand.
+
+    >>> pickers([{"dimension": d} for d in ("rule", "issue", "rule")])
+    {'issue': [1], 'rule': [0, 2]}
+    """
+    return {d: at for d in DIMENSIONS if (at := [n for n, c in enumerate(criteria) if c["dimension"] == d])}
+
+
+@lru_cache(maxsize=4096)
+def mean_met(attempts: tuple[bytes, ...]) -> Fraction | None:
+    """Mean over attempts of the share of decided criteria that are met; an attempt with nothing decided leaves the mean."""
+    return mean(ratio(v.count(PASS), decided) for v in attempts if (decided := v.count(PASS) + v.count(FAIL)))
+
+
+class ModelScore(NamedTuple):
+    """A model's row on the board; every share is a mean over questions, fractions of 1."""
+    model: str
+    score: Fraction | None
+    components: dict[str, Fraction | None]  # met, pass^k, grounding, completed
+    parts: dict[str, list[Fraction | None]]     # the same question by question
+    pass_any: Fraction
+    agreement: Fraction | None
+    met_answered: Fraction | None
+    questions: dict[str, QuestionScore]
+
+
+def score_model(model: str, questions: dict[str, QuestionScore], weights: Mapping[str, Fraction]) -> ModelScore:
+    """irac score = 100 * (0.50 met + 0.3125 pass^k + 0.125 grounding + 0.0625 completed), as a fraction of 1. A component without data gives
+    no score; nothing is renormalised."""
+    per = list(questions.values())
+    recorded = any(a is not None and a is not NO_ATTEMPT for q in per for a in q.attempts)      # else nothing is known of citations
+    parts: dict[str, list[Fraction | None]] = {
+        "met": [q.met for q in per], "pass^k": [ratio(all(q.passed)) for q in per],
+        "grounding": [q.grounding if recorded else None for q in per], "completed": [q.completed for q in per]}
+    components = {name: mean_known(values) for name, values in parts.items()}
+    score = sum((weights[c] * v for c, v in components.items() if v is not None), Fraction(0))
+    return ModelScore(model, None if None in components.values() else score, components, parts, Fraction(sum(any(q.passed) for q in per), len(per)),
+                      mean_known(q.agreement for q in per), mean_known(q.met_answered for q in per), questions)
+
+
+def mean_known(values: Iterable[Fraction | None]) -> Fraction | None:
+    """Mean of the values there are."""
+    return mean(v for v in values if v is not None)
+
+
+def score_run(run: IracRows, k: int | None, weights: Mapping[str, Fraction]) -> tuple[list[ModelScore], int]:
+    """All models, best first, and the number of attempts: the highest in the rows unless given."""
+    k = k or run.most_attempts()
+    models = sorted({model for model, _ in (*run.cells, *run.attempts)})
+    places = {q: pickers(row["criteria"]) for q, row in run.questions.items()}
+    scores = [score_model(model, {q: score_question(run.verdicts(model, q), run.attempts.get((model, q), {}), len(row["criteria"]), places[q], k)
+                                  for q, row in run.questions.items()}, weights) for model in models]
+    return sorted(scores, key=lambda s: (s.score is None, -(s.score or 0), s.model)), k
+
+
+def parts_of(score: ModelScore) -> dict[str, list[Fraction] | None]:
+    """Each component question by question. A question without data takes the model's mean there, so that the mean over questions is always
+    the component as the board shows it; None where the model has no data at all."""
+    return {name: None if (whole := score.components[name]) is None else [whole if v is None else v for v in values]
+            for name, values in score.parts.items()}
+
+
+def median(values: Sequence[float]) -> float | None:
+    """Middle value."""
+    in_order, n = sorted(values), len(values)
+    return (in_order[(n - 1) // 2] + in_order[n // 2]) / 2 if n else None
+
+
+def points(share: Fraction | None) -> Fraction | None:
+    """A share in points of 100."""
+    return None if share is None else 100 * share
+
+
+def figures_of(s: ModelScore, kinds: Mapping[Kind, int], with_questions: bool) -> Row:
+    """A model's figures, shares in points: what its row shows, and what programs and the page take besides."""
+    seconds = [float(a.seconds) for q in s.questions.values() for a in q.attempts if a and a.seconds is not None]
+    return {"model": s.model, "score": points(s.score), **{name: points(v) for name, v in s.components.items()}, "pass@k": points(s.pass_any),
+            "agreement": points(s.agreement), "answered_only": points(s.met_answered),
+            "null": sum(n for kind, n in kinds.items() if kind.verdict is None), "seconds": median(seconds),
+            "cost": per_question(s, "cost"), "tokens": per_question(s, "tokens"),
+            "by_dimension": {d: points(mean_known(q.by_dimension[n] for q in s.questions.values())) for n, d in enumerate(DIMENSIONS)},
+            "by_question": {q: {"met": points(v.met), "passed": v.passed, "grounding": points(v.grounding), "completed": points(v.completed)}
+                            for q, v in s.questions.items()} if with_questions else {}}
 
 
 def per_question(score: ModelScore, field: str) -> float | None:
@@ -4123,14 +4133,9 @@ def per_question(score: ModelScore, field: str) -> float | None:
     return math.fsum(v for of in known for v in of) / len(known) if known else None
 
 
-def breakdown(name: str, columns: Sequence[str], scores: Sequence[ModelScore], questions: Mapping[str, Row],
-              value: Callable[[QuestionScore, Row, str], Fraction | None]) -> Table:
-    """Share of criteria met, by column: the mean over the questions that have a value there."""
-    def cell(score: ModelScore, column: str) -> str:
-        known = mean(v for q, row in questions.items() if (v := value(score.questions[q], row, column)) is not None)
-        return fixed(None if known is None else 100 * known)
-
-    return Table(f"criteria met by {name}", ["model", *columns], [[s.model, *[cell(s, c) for c in columns]] for s in scores], [])
+def met_where(score: ModelScore, questions: Mapping[str, Row], field: str, value: str) -> Fraction | None:
+    """Criteria met over the questions with that value in a field."""
+    return points(mean_known(score.questions[q].met for q, row in questions.items() if row[field] == value))
 
 
 def run_notes(run: IracRows, scores: Sequence[ModelScore], kinds: Mapping[str, Mapping[Kind, int]], k: int) -> list[str]:
@@ -4140,19 +4145,24 @@ def run_notes(run: IracRows, scores: Sequence[ModelScore], kinds: Mapping[str, M
         notes += [f"{s.model}: {note}" for note in [*attempt_notes(s, k), *kind_notes(kinds.get(s.model, {}))]]
         if replaced := run.replaced[s.model]:
             notes.append(f"MIXED: {s.model}: {replaced} rows stand for a criterion that another row decides too; the later one counts.")
-    judged = [kind for of in kinds.values() for kind in of if kind.by == "judge"]
-    if len(templates := sorted({str(kind.template) for kind in judged if kind.template})) > 1:
+    standing = [kind for of in kinds.values() for kind in of]
+    if len(templates := templates_of(standing)) > 1:
         notes.append(f"MIXED: verdicts of {len(templates)} judge instructions: {', '.join(templates)}.")
-    if refused := sorted({str(parameter) for kind in judged for parameter in kind.refused}):
+    if refused := sorted({str(parameter) for kind in standing if kind.by == "judge" for parameter in kind.refused}):
         notes.append(f"The judge's server refused: {', '.join(refused)}.")
     return notes
+
+
+def templates_of(kinds: Iterable[Kind]) -> list[str]:
+    """The instructions that judges had."""
+    return sorted({str(kind.template) for kind in kinds if kind.by == "judge" and kind.template})
 
 
 def attempt_notes(score: ModelScore, k: int) -> Iterator[str]:
     """What is missing of a model's attempts."""
     attempts = [(f"{q}/{n}", n in question.undecided, a) for q, question in score.questions.items() for n, a in enumerate(question.attempts, 1)]
     if absent := [name for name, _, a in attempts if a is NO_ATTEMPT]:
-        yield f"{len(absent)} of {len(score.questions) * k} attempts are absent and count as unanswered ({_sample(absent)})."
+        yield f"{len(absent)} of {len(attempts)} attempts are absent and count as unanswered ({_sample(absent)})."
     if unjudged := sum(q.unjudged for q in score.questions.values()):
         yield f"INCOMPLETE: {unjudged} criteria of attempts with an answer have no verdict row and are left out; the judging is not finished."
     if undecided := [name for name, nothing_decided, _ in attempts if nothing_decided]:
@@ -4176,188 +4186,95 @@ def kind_notes(kinds: Mapping[Kind, int]) -> Iterator[str]:
         yield f"judged through several providers: {', '.join(providers)}."
 
 
-def cost_notes(scores: Sequence[ModelScore]) -> list[str]:
+def cost_notes(models: Sequence[Row]) -> Iterator[str]:
     """Cost and tokens a question (all its attempts), and how they go with the score."""
-    notes = []
-    for field, unit in (("cost", "cost"), ("tokens", "tokens")):
-        known = [(value, s) for s in scores if (value := per_question(s, field)) is not None and s.score is not None]
+    for field, digits in (("cost", 2), ("tokens", 0)):
+        known = [m for m in models if m[field] is not None and m["score"] is not None]
         if known:
-            notes.append(f"{unit} a question: " + ", ".join(f"{s.model} {fixed(v, 2 if field == 'cost' else 0)}" for v, s in known) + ".")
+            yield f"{field} a question: " + ", ".join(f"{m['model']} {fixed(m[field], digits)}" for m in known) + "."
         if len(known) > 2:
-            rho = spearman([v for v, _ in known], [s.score or 0 for _, s in known])
-            notes.append(f"Spearman's rho of {unit} with score over {len(known)} models: {fixed(rho, 2)}.")
-    return notes
+            rho = spearman([m[field] for m in known], [m["score"] for m in known])
+            yield f"Spearman's rho of {field} with score over {len(known)} models: {fixed(rho, 2)}."
 
 
-def irac_data(scores: Sequence[ModelScore], places: Sequence[int | None], sure: Spread, k: int, weights: Mapping[str, Fraction],
-              notes: Sequence[str], signed: str) -> Row:
-    """The board's figures for programs and for the page; shares in percent."""
-    def percent(value: Fraction | float | None) -> float | None:
-        if value is None:
-            return None
-        n, d = value.as_integer_ratio()
-        return round(100 * n / d, 6)
-
-    models = []
-    for s, place, group, interval in zip(scores, places, sure.groups, sure.intervals, strict=True):
-        models.append({
-            "rank": place, "model": s.model, "score": percent(s.score), "interval": [percent(v) for v in interval] if interval else None,
-            "group": group,
-            **{name: percent(v) for name, v in s.components.items()}, "pass@k": percent(s.pass_any), "agreement": percent(s.agreement),
-            "answered_only": percent(s.met_answered), "seconds": median(seconds_of(s)),
-            "cost": per_question(s, "cost"), "tokens": per_question(s, "tokens"),
-            "by_dimension": {d: percent(mean(v for q in s.questions.values() if (v := q.by_dimension[n]) is not None)) for n,
-                             d in enumerate(DIMENSIONS)},
-            "by_question": {} if sure.shift is None else {
-                q: {"met": percent(v.met), "passed": v.passed, "grounding": percent(v.grounding), "completed": percent(v.completed)}
-                            for q, v in s.questions.items()}})
-    return {"suite": "irac", "attempts": k, "weights": {name: float(w) for name, w in weights.items()}, "models": models, "rank_shift": sure.shift,
-            "notes": list(notes), "signature": signed}
+# -- iik
 
 
-class Side(NamedTuple):
-    """One model as `compare` takes it."""
-    name: str
-    parts: dict[str, list[Fraction] | None]     # each component of the score, question by question, fractions of 1
-    weights: Mapping[str, Fraction]             # of the components: the weighted sum is the score
-    right: dict[str, bool]                      # all k attempts right (irac), full marks (iik, kategori)
-    fails: dict[str, int]                       # FAILs over the k attempts (irac)
-
-
-class FactRows:
-    """The rows of suite iik as they pass by, a byte a fact or marker kept of each attempt."""
+class FactRows(CriterionRows):
+    """Suite iik: the same table as `facts` prints, recomputed from its rows."""
 
     def __init__(self, questions: Mapping[str, Row]) -> None:
-        self.questions = questions
+        super().__init__(questions, lambda row: {f"{letter}{n}": short_hash(wording) for letter, wordings in (
+            ("f", map(to_json, row["anahtar_bilgiler"])), ("y", row["yanlis_isaretler"])) for n, wording in enumerate(wordings, 1)})
         self.sheets = {q: fact_sheet(row) for q, row in questions.items()}
-        self.criteria = {q: {name: (k, short_hash(wording)) for k, (name, wording) in enumerate([
-            *((f"f{n}", to_json(fact)) for n, fact in enumerate(row["anahtar_bilgiler"], 1)),
-            *((f"y{n}", marker) for n, marker in enumerate(row["yanlis_isaretler"], 1))])} for q, row in questions.items()}
-        self.rows = 0
-        self.other = 0                                                           # rows on another wording than the question file's
-        self.matches: set[str] = set()
-        self.verdicts: dict[tuple[str, str, int], bytearray] = {}
-        self.missing: set[tuple[str, str, int]] = set()
-        self.attempts: dict[tuple[str, str, int], tuple[Fraction, int]] = {}     # as published, facts that differ
-
-    def add(self, row: Row) -> str | None:
-        """Take one row in; what is wrong with it, if anything is."""
-        self.rows += 1
-        place = row["model"], row["question_id"], row["attempt"]
-        criteria = self.criteria.get(row["question_id"])
-        if criteria is None:
-            return f'question "{row["question_id"]}" is not in the question file'
-        if "row" in row:
-            try:
-                self.attempts[place] = Fraction(row.get("published", 0)), int(row.get("differ", 0))
-            except (ValueError, TypeError, ZeroDivisionError):
-                return (f'"published" is {shown(row.get("published"))} and "differ" is {shown(row.get("differ"))}; '
-                        "expected a fraction and a whole number")
-            return None
-        if row["criterion_id"] not in criteria:
-            return f'criterion "{row["criterion_id"]}" of question "{row["question_id"]}" is not in the question file'
-        number, wording = criteria[row["criterion_id"]]
-        if row["verdict"] not in ("PASS", "FAIL", None):
-            return f'"verdict" is {shown(row["verdict"])}; expected PASS, FAIL or null'
-        self.matches.add(str(row.get("match")))
-        self.other += row.get("rubric", wording) != wording
-        self.verdicts.setdefault(place, bytearray(len(criteria)))[number] = NULL if row["verdict"] is None else CODES[row["verdict"]]
-        if row.get("by") == "missing":
-            self.missing.add(place)
-        else:
-            self.missing.discard(place)
-        return None
-
-    def most_attempts(self) -> int:
-        """The highest attempt number in the rows."""
-        return max((number for _, _, number in self.verdicts), default=1)
+        self.blank = {q: nothing(sheet) for q, sheet in self.sheets.items()}
 
     def tallies(self, k: int | None) -> Tallies:
-        """What each answer counts, recomputed from its rows."""
+        """What each answer counts."""
         tallies: Tallies = {}
-        for place in sorted(self.verdicts):
-            model, question_id, number = place
-            if k and number > k:
-                continue
-            kept, sheet, (published, differ) = self.verdicts[place], self.sheets[question_id], self.attempts.get(place, (Fraction(0), 0))
+        for model, question_id in sorted(self.cells):
+            sheet, attempts = self.sheets[question_id], self.attempts.get((model, question_id), {})
             facts = len(sheet.facts)
-            found = [v == PASS for v in kept[:facts]]
-            tallies.setdefault(model, {}).setdefault(question_id, []).append(
-                Tally(sum(found), facts, sum(f for f, s in zip(found, sheet.specific, strict=True) if s), sum(sheet.specific),
-                      kept[facts:].count(FAIL), published, differ, place not in self.missing))
+            for number, kept in sorted(self.verdicts(model, question_id).items()):
+                if k is None or number <= k:
+                    attempt, found = attempts.get(number), [v == PASS for v in kept[:facts]]
+                    tallies.setdefault(model, {}).setdefault(question_id, []).append(
+                        Tally(sum(found), facts, sum(itertools.compress(found, sheet.specific)), sum(sheet.specific), kept[facts:].count(FAIL),
+                              attempt.published if attempt else Fraction(0), attempt.differ if attempt else 0, attempt is None or attempt.answered))
         return tallies
 
     def settings(self) -> Row:
         """What the signature says of the rows. Two rules of matching are never mixed."""
-        if len(self.matches) > 1:
-            raise InputError(f"the rows were matched by several rules ({', '.join(sorted(self.matches))}); give those of one")
-        return {"match": ", ".join(self.matches), "rows": self.rows}
+        matches = sorted({str(kind.template) for kind in self.kinds})
+        if len(matches) > 1:
+            raise InputError(f"the rows were matched by several rules ({', '.join(matches)}); give those of one")
+        return {"match": ", ".join(matches), "rows": self.rows}
 
-    def notes(self) -> list[str]:
+    def notes(self) -> Iterator[str]:
         """What is mixed or missing."""
-        unjudged = sum(kept.count(UNJUDGED) for kept in self.verdicts.values())
-        without = sum(place not in self.attempts for place in self.verdicts)
-        return [*([f"MIXED: {self.other} verdicts rest on another wording of facts or markers than the question file."] if self.other else []),
-                *([f"INCOMPLETE: {unjudged} facts or markers have no row and count as not found or not asserted."] if unjudged else []),
-                *([f"{without} attempts have no row of their own: their score as published is not known and counts as 0."] if without else [])]
+        if other := sum(n for kinds in self.tally().values() for kind, n in kinds.items() if not kind.same_rubric):
+            yield f"MIXED: {other} verdicts rest on another wording of facts or markers than the question file."
+        if unjudged := sum(cells.count(0) for attempts in self.cells.values() for cells in attempts.values()):
+            yield f"INCOMPLETE: {unjudged} facts or markers have no row and count as not found or not asserted."
+        if without := sum(self.attempts.get(of, {}).get(a, NO_ROW) is NO_ROW for of, attempts in self.cells.items() for a in attempts):
+            yield f"{without} attempts have no row of their own: their score as published is not known and counts as 0."
 
-    def board(self, k: int | None, weights: Mapping[str, Fraction], signed: Callable[..., str]) -> Board:
-        """The same table as `facts` prints."""
+    def board(self, k: int | None, weights: Mapping[str, Fraction], sign: Callable[..., str]) -> Board:
         settings = self.settings()
-        board = facts_board(self.tallies(k), self.blank(), self.questions, settings["match"], signed(**settings))
+        board = facts_board(self.tallies(k), self.blank, self.questions, settings["match"], sign(**settings))
         board.tables[0].notes[-1:-1] = self.notes()
         return board
 
-    def blank(self) -> dict[str, Tally]:
-        return {q: nothing(sheet) for q, sheet in self.sheets.items()}
-
     def sides(self, k: int | None) -> list[Side]:
-        """The models for `compare`: puan is kapsam less what the markers take away."""
+        """The components: puan is kapsam less what the markers take away."""
         sides = []
         for model, tallies in self.tallies(k).items():
-            attempts = [tallies.get(q) or [none] for q, none in self.blank().items()]
-            kapsam = [_mean([Fraction(t.found, t.facts) for t in ts]) for ts in attempts]
-            puan = [_mean([fact_score(t.found, t.facts, t.asserted) for t in ts]) for ts in attempts]
+            puan = fact_scores(model, tallies, self.blank).by_question
+            kapsam = [mean(Fraction(t.found, t.facts) for t in tallies.get(q, [none])) or Fraction(0) for q, none in self.blank.items()]
             sides.append(Side(model, {"kapsam": kapsam, "ceza": [p - q for p, q in zip(puan, kapsam, strict=True)]},
                               {"kapsam": Fraction(1), "ceza": Fraction(1)}, {q: v == 1 for q, v in zip(self.questions, puan, strict=True)}, {}))
         return sides
 
 
-class Graded(NamedTuple):
-    """One answer of suite kategori with the grades of all its graders."""
-    score: Fraction | None                  # final, capped; None is unscored
-    hallucination: bool
-    evasion: bool
-    missing: bool
-    tiebreak: bool
+# -- kategori
 
-
-def grade(rows: Mapping[str, Row], graders: Sequence[str], category: str) -> Graded:
-    """Put the graders' rows of one answer together by the published rule."""
-    by = [*(rows.get(g) for g in graders), None, None, None][:3]
-    score = final_score(*[row["verdict"] if row else None for row in by])
-    usable = [row for row in by if row and row["verdict"] is not None]
-    hallucination = majority([bool(row["hallucination"]) for row in usable])
-    return Graded(None if score is None else capped(score, category, hallucination), hallucination,
-                  majority([bool(row["evasion"]) for row in usable]),
-                  any(row.get("by") == "missing" for row in usable), by[2] is not None)
+CROSS = [f"{area}|{category}" for area in AREAS["kategori"] for category in CATEGORIES]
+CATEGORY_SHARES = {category: Fraction(weight, 100) for category, weight in CATEGORY_WEIGHTS.items()}
+Grades = dict[tuple[str, str, int], dict[str, Row]]         # by model, question and attempt, then by grader
 
 
 class KategoriRows:
-    """The rows of suite kategori, by answer and grader."""
+    """Suite kategori, by answer and grader."""
 
     def __init__(self, questions: Mapping[str, Row]) -> None:
-        self.questions = questions
-        self.rows = 0
-        self.grades: dict[tuple[str, str, int], dict[str, Row]] = {}
+        self.questions, self.rows = questions, 0
+        self.grades: Grades = {}
         self.templates: set[str] = set()
         self.rubrics: dict[str, set[str]] = {}
 
     def add(self, row: Row) -> str | None:
         """Take one row in; what is wrong with it, if anything is."""
         self.rows += 1
-        if row["question_id"] not in self.questions:
-            return f'question "{row["question_id"]}" is not in the question file'
         if "row" in row:
             return None
         if row["verdict"] not in (0, 1, 2, 3, None) or isinstance(row["verdict"], (bool, float)):
@@ -4371,10 +4288,9 @@ class KategoriRows:
         return None
 
     def most_attempts(self) -> int:
-        """The highest attempt number in the rows."""
         return max((number for _, _, number in self.grades), default=1)
 
-    def graded(self, k: int | None) -> dict[tuple[str, str, int], dict[str, Row]]:
+    def first(self, k: int | None) -> Grades:
         """The first k attempts. Two graders and a third are the rule; more are two runs in one."""
         graders = graders_of(self.grades)
         if len(graders) > 3:
@@ -4385,216 +4301,197 @@ class KategoriRows:
         """What the signature says of the rows."""
         return {"graders": ", ".join(graders_of(self.grades)), "template": ", ".join(sorted(self.templates)), "rows": self.rows}
 
-    def notes(self) -> list[str]:
-        """What is mixed."""
-        reworded = sorted(q for q, rubrics in self.rubrics.items() if len(rubrics) > 1)
-        return [*([f"MIXED: grades of {len(self.templates)} grading instructions: {', '.join(sorted(self.templates))}."] if len(self.templates) > 1
-                  else []),
-                *([f"MIXED: grades by several wordings of reference answer or rubric at {_sample(reworded)}."] if reworded else [])]
+    def notes(self, kept: Grades, scored: Sequence[Row]) -> Iterator[str]:
+        """What is mixed, how the graders agree, and what is unscored or absent."""
+        if len(self.templates) > 1:
+            yield f"MIXED: grades of {len(self.templates)} grading instructions: {', '.join(sorted(self.templates))}."
+        if reworded := sorted(q for q, rubrics in self.rubrics.items() if len(rubrics) > 1):
+            yield f"MIXED: grades by several wordings of reference answer or rubric at {_sample(reworded)}."
+        yield grader_note(kept)
+        for s in scored:
+            if s["unscored"]:
+                yield f"{s['model']}: unscored, out of the base: {', '.join(s['unscored'])}."
+        for s in scored:
+            if s["absent"]:
+                yield f"{s['model']}: no answer at {_sample(s['absent'])}; absent answers score 0 and are non-response."
 
-    def board(self, k: int | None, weights: Mapping[str, Fraction], signed: Callable[..., str]) -> Board:
-        """The board of suite kategori; its weights are those of the categories."""
-        graded = self.graded(k)
-        return kategori_board(graded, self.questions, CATEGORY_WEIGHTS, self.notes(), signed(
-            **self.settings(), weights="/".join(f"{c} {w}" for c, w in CATEGORY_WEIGHTS.items())))
+    def board(self, k: int | None, weights: Mapping[str, Fraction], sign: Callable[..., str]) -> Board:
+        """Hallucination and non-response first, then the weighted total; category, area, and area by category with n. The weights are those of
+        the categories."""
+        kept = self.first(k)
+        graders, scored = graders_of(kept), kategori_scores(kept, self.questions)
+        signed = sign(**self.settings(), weights="/".join(f"{c} {w}" for c, w in CATEGORY_WEIGHTS.items()))
+        standing = standing_of([s["total"] for s in scored], (weighted(category_parts(s, self.questions), CATEGORY_SHARES) for s in scored
+                                                              if s["total"] is not None), self.strata())
+        models = [{**place, "same_family": [g for g in graders if same_family(s["model"], g)], **s}
+                  for place, s in zip(standing.models, scored, strict=True)]
+        notes = [*self.notes(kept, scored), standing.note(), "Category means are out of 3; a total is 100 * sum of weight * mean / 3.",
+                 "* a grader is of the model's own family.", signed]
+        columns = {"hallucination %": "hallucination", "non-response %": "non_response", "total": "total", "95% interval": "interval",
+                   "group": "group", **{f"{c} ({CATEGORY_WEIGHTS[c]}%)": c for c in CATEGORIES}, "tiebreak %": "tiebreak", "unscored": "unscored"}
+        shown_models = [{**m, **{c: fixed(v, 2) for c, v in m["by_category"].items()}, "model": m["model"] + " *" * bool(m["same_family"]),
+                         "unscored": len(m["unscored"])} for m in models]
+        n = Counter(f"{row['area']}|{row['category']}" for row in self.questions.values())
+        cells = [cell for cell in CROSS if n[cell]]
+        tables = [model_table(f"kategori: {len(self.questions)} questions", columns, shown_models, notes),
+                  Table("by area (mean out of 3)", ["model", *AREAS["kategori"]], [[m["model"], *[fixed(v, 2) for v in m["by_area"].values()]]
+                                                                                  for m in models], []),
+                  Table("area by category (mean out of 3, indicative)", ["model", *[f"{cell.replace('|', ' ')} (n={n[cell]})" for cell in cells]],
+                        [[m["model"], *[fixed(m["cross"][cell], 2) for cell in cells]] for m in models],
+                        ["Two or three questions a cell: indicative only."])]
+        return Board(tables, {"suite": "kategori", "graders": graders, "weights": CATEGORY_WEIGHTS, "rank_shift": standing.shift,
+                              "signature": signed, "notes": notes, "models": models})
+
+    def strata(self) -> list[str]:
+        """The category of each question."""
+        return [row["category"] for row in self.questions.values()]
 
     def sides(self, k: int | None) -> list[Side]:
-        """The models for `compare`: the components are the categories."""
-        return [Side(s["model"], category_parts(s, self.questions), category_weights(CATEGORY_WEIGHTS),
-                     {q: v == 3 for q, v in s["by_question"].items()}, {})
-                for s in kategori_scores(self.graded(k), self.questions, CATEGORY_WEIGHTS)]
+        """The components are the categories."""
+        return [Side(s["model"], category_parts(s, self.questions), CATEGORY_SHARES, {q: v == 3 for q, v in s["by_question"].items()}, {},
+                     self.strata()) for s in kategori_scores(self.first(k), self.questions)]
 
 
-def category_weights(weights: Mapping[str, int]) -> dict[str, Fraction]:
-    """The categories' weights as fractions of 1."""
-    return {c: Fraction(w, sum(weights.values())) for c, w in weights.items()}
+class Graded(NamedTuple):
+    """One answer with the grades of all its graders."""
+    score: Fraction | None                  # final, capped; None is unscored
+    hallucination: bool
+    evasion: bool
+    missing: bool
+    tiebreak: bool
 
 
-def category_parts(score: Row, questions: Mapping[str, Row]) -> dict[str, list[Fraction] | None]:
-    """Each category question by question, so that its mean over all questions is the category's mean out of 3: other categories' questions
-    give 0 and its own are raised by their share. An unscored question takes the category's mean."""
-    parts: dict[str, list[Fraction] | None] = {}
-    for category, whole in score["by_category"].items():
-        own = Fraction(len(questions), 3 * (sum(row["category"] == category for row in questions.values()) or 1))
-        parts[category] = None if whole is None else [
-            (whole if (v := score["by_question"][q]) is None else v) * own if row["category"] == category else Fraction(0)
-            for q, row in questions.items()]
-    return parts
+def grade(rows: Mapping[str, Row], graders: Sequence[str], category: str) -> Graded:
+    """Put the graders' rows of one answer together by the published rule."""
+    by = [*(rows.get(g) for g in graders), None, None, None][:3]
+    score = final_score(*[row["verdict"] if row else None for row in by])
+    usable = [row for row in by if row and row["verdict"] is not None]
+    hallucination, evasion = (majority([bool(row[flag]) for row in usable]) for flag in ("hallucination", "evasion"))
+    return Graded(None if score is None else capped(score, category, hallucination), hallucination, evasion,
+                  any(row.get("by") == "missing" for row in usable), by[2] is not None)
 
 
-READERS = {"irac": IracRows, "kategori": KategoriRows, "iik": FactRows}
-READABLE: dict[str, tuple[Any, ...]] = {"irac": ("PASS", "FAIL", None), "iik": ("PASS", "FAIL", None), "kategori": (0, 1, 2, 3, None)}
-
-
-def kategori_board(rows: Mapping[tuple[str, str, int], Mapping[str, Row]], questions: Mapping[str, Row], weights: Mapping[str, int],
-                   notes: Sequence[str], signed: str) -> Board:
-    """Hallucination and non-response first, then the weighted total; category, area, and area by category with n."""
-    graders = graders_of(rows)
-    scored = kategori_scores(rows, questions, weights)
-    places = places_of([s["total"] for s in scored])
-    sure = spread((None if s["total"] is None else weighted(category_parts(s, questions), category_weights(weights)) for s in scored), len(scored))
-    main = Table(f"kategori: {len(questions)} questions",
-                 ["model", "hallucination %", "non-response %", "total", "95% interval", "group", *[f"{c} ({weights[c]}%)" for c in CATEGORIES],
-                  "tiebreak %", "unscored"],
-                 [[f"{place or '-'}. {s['model']}{' *' if any(same_family(s['model'], g) for g in graders) else ''}", fixed(s["hallucination"]),
-                   fixed(s["non_response"]), fixed(s["total"]), sure.interval(k), sure.groups[k],
-                   *[fixed(s["by_category"][c], 2) for c in CATEGORIES],
-                   fixed(s["tiebreak"]), len(s["unscored"])] for k, (place, s) in enumerate(zip(places, scored, strict=True))],
-                 [*notes, *grader_notes(rows, graders), *[f"{s['model']}: unscored, out of the base: {', '.join(s['unscored'])}." for s in scored
-                                                          if s["unscored"]],
-                  *[f"{s['model']}: no answer at {_sample(s['absent'])}; absent answers score 0 and are non-response." for s in scored
-                    if s["absent"]],
-                  sure.note(), "Category means are out of 3; a total is 100 * sum of weight * mean / 3.", "* a grader is of the model's own family.",
-                  signed])
-    areas = AREAS["kategori"]
-    area = Table("by area (mean out of 3)", ["model", *areas], [[s["model"], *[fixed(s["by_area"][a], 2) for a in areas]] for s in scored], [])
-    n = Counter((row["area"], row["category"]) for row in questions.values())
-    cross = Table("area by category (mean out of 3, indicative)", ["model",
-                                                                   *[f"{a} {c} (n={n[a, c]})" for a in areas for c in CATEGORIES if n[a, c]]],
-                  [[s["model"], *[fixed(s["cross"].get((a, c)), 2) for a in areas for c in CATEGORIES if n[a, c]]] for s in scored],
-                  ["Two or three questions a cell: indicative only."])
-    data = {"suite": "kategori", "graders": graders, "weights": dict(weights), "rank_shift": sure.shift, "signature": signed, "notes": main.notes,
-            "models": [
-        {"rank": place, "interval": [100 * v for v in interval] if interval else None, "group": group,
-         "same_family": [g for g in graders if same_family(s["model"], g)],
-         **{k: float(v) if isinstance(v, Fraction) else v for k, v in s.items() if not isinstance(v, dict)},
-         **{k: {("|".join(n) if isinstance(n, tuple) else n): None if v is None else float(v) for n, v in s[k].items()}
-            for k in ("by_category", "by_area", "cross", "by_question")}} for s, place, interval,
-            group in zip(scored, places, sure.intervals, sure.groups, strict=True)]}
-    return Board([main, area, cross], data)
-
-
-def graders_of(rows: Mapping[tuple[str, str, int], Mapping[str, Row]]) -> list[str]:
+def graders_of(kept: Grades) -> list[str]:
     """The graders in their order: the third has graded the fewest answers, and where all graded as many, the usual third is the third."""
-    judges = Counter(judge for by in rows.values() for judge in by)
+    judges = Counter(judge for by in kept.values() for judge in by)
     return sorted(judges, key=lambda j: (-judges[j], j == TIEBREAK, j))
 
 
-def kategori_scores(rows: Mapping[tuple[str, str, int], Mapping[str, Row]], questions: Mapping[str, Row], weights: Mapping[str, int]) -> list[Row]:
+def kategori_scores(kept: Grades, questions: Mapping[str, Row]) -> list[Row]:
     """A row a model, best first."""
-    graders = graders_of(rows)
+    graders = graders_of(kept)
     models: dict[str, dict[str, list[Graded]]] = {}
-    for model, question_id, number in sorted(rows):
+    for model, question_id, number in sorted(kept):
         models.setdefault(model, {}).setdefault(question_id, []).append(
-            grade(rows[model, question_id, number], graders, questions[question_id]["category"]))
-    return sorted((kategori_score(model, by, questions, weights) for model, by in models.items()),
+            grade(kept[model, question_id, number], graders, questions[question_id]["category"]))
+    return sorted((kategori_score(model, by, questions) for model, by in models.items()),
                   key=lambda s: (s["total"] is None, -(s["total"] or 0), s["model"]))
 
 
-def kategori_score(model: str, by: Mapping[str, Sequence[Graded]], questions: Mapping[str, Row], weights: Mapping[str, int]) -> Row:
-    """A model's row. An absent answer scores 0 and is non-response; an unscored one is listed and left out of the base. A category without
+def kategori_score(model: str, by: Mapping[str, Sequence[Graded]], questions: Mapping[str, Row]) -> Row:
+    """A model's figures. An absent answer scores 0 and is non-response; an unscored one is listed and left out of the base. A category without
     a score gives no total; nothing is renormalised."""
-    none = [Graded(Fraction(0), False, False, True, False)]
-    graded = {q: by.get(q) or none for q in questions}
-    per_question = {q: mean(g.score for g in gs if g.score is not None) for q, gs in graded.items()}
+    graded = {q: by.get(q) or [Graded(Fraction(0), False, False, True, False)] for q in questions}
+    scores = {q: mean_known(g.score for g in gs) for q, gs in graded.items()}
     flat = [g for gs in graded.values() for g in gs]
     answered = [g for g in flat if not g.missing and not g.evasion]
 
     def over(**wanted: str) -> Fraction | None:
-        return mean(v for q, v in per_question.items() if v is not None and wanted.items() <= questions[q].items())
+        return mean_known(v for q, v in scores.items() if wanted.items() <= questions[q].items())
 
     by_category = {c: over(category=c) for c in CATEGORIES}
-    total = sum((weights[c] * m / 3 for c, m in by_category.items() if m is not None), Fraction(0)) * 100 / sum(weights.values())
+    total = sum((CATEGORY_WEIGHTS[c] * m for c, m in by_category.items() if m is not None), Fraction(0)) / 3
     return {"model": model, "total": None if None in by_category.values() else total,
             "hallucination": Fraction(100 * sum(g.hallucination for g in answered), len(answered)) if answered else None,
             "non_response": 100 * Fraction(len(flat) - len(answered), len(flat)),
             "tiebreak": 100 * Fraction(sum(g.tiebreak for g in flat), len(flat)),
             "unscored": [q for q, gs in graded.items() for g in gs if g.score is None], "absent": [q for q in questions if q not in by],
             "by_category": by_category, "by_area": {a: over(area=a) for a in AREAS["kategori"]},
-            "cross": {(a, c): over(area=a, category=c) for a in AREAS["kategori"] for c in CATEGORIES},
-            "by_question": per_question}
+            "cross": {cell: over(area=cell.split("|")[0], category=cell.split("|")[1]) for cell in CROSS}, "by_question": scores}
 
 
-def grader_notes(rows: Mapping[tuple[str, str, int], Mapping[str, Row]], graders: Sequence[str]) -> list[str]:
+def category_parts(score: Row, questions: Mapping[str, Row]) -> dict[str, list[Fraction] | None]:
+    """Each category question by question, so that its mean over all questions is the category's mean out of 3: other categories' questions
+    give 0 and its own are raised by their share. An unscored question takes the category's mean."""
+    n = Counter(row["category"] for row in questions.values())
+    return {category: None if whole is None else [
+        (whole if (v := score["by_question"][q]) is None else v) * Fraction(len(questions), 3 * n[category])
+        if row["category"] == category else Fraction(0) for q, row in questions.items()] for category, whole in score["by_category"].items()}
+
+
+def grader_note(kept: Grades) -> str:
     """How the first two graders agree, over the answers both graded."""
+    graders = graders_of(kept)
     if len(graders) < 2:
-        return [f"Only one grader ({', '.join(graders)}); the rule needs two."]
-    pairs = [(a, b) for by in rows.values() if (a := by.get(graders[0], {}).get("verdict")) is not None
-             and (b := by.get(graders[1], {}).get("verdict")) is not None and by[graders[0]].get("by") == "judge"]
+        return f"Only one grader ({', '.join(graders)}); the rule needs two."
+    pairs = [(a["verdict"], b["verdict"]) for by in kept.values() if (a := by.get(graders[0])) and (b := by.get(graders[1])) and a["by"] == "judge"
+             and None not in (a["verdict"], b["verdict"])]
     if not pairs:
-        return ["No answer was graded by both graders."]
-    n, weighted = len(pairs), kappa(pairs, weighted=True)
-    return [f"Graders {' and '.join(graders[:2])} on {n} answers: same score {fixed(Fraction(100 * sum(a == b for a, b in pairs), n))}%, within one "
-            f"{fixed(Fraction(100 * sum(abs(a - b) <= 1 for a, b in pairs), n))}%, weighted kappa {fixed(weighted, 2)}."]
+        return "No answer was graded by both graders."
+    same, near = (fixed(Fraction(100 * sum(abs(a - b) <= most for a, b in pairs), len(pairs))) for most in (0, 1))
+    return (f"Graders {' and '.join(graders[:2])} on {len(pairs)} answers: same score {same}%, within one {near}%, weighted kappa "
+            f"{fixed(kappa(pairs, weighted=True), 2)}.")
+
+
+READERS: dict[str, Callable[[Mapping[str, Row]], Any]] = {"irac": IracRows, "kategori": KategoriRows, "iik": FactRows}
+READABLE: dict[str, tuple[Any, ...]] = {"irac": ("PASS", "FAIL", None), "iik": ("PASS", "FAIL", None), "kategori": (0, 1, 2, 3, None)}
 
 # -- the page: figures, questions and verdicts as one JSON island in data/pages/leaderboard.html
 
 PLACE_OF_DATA = '<script type="application/json" id="data">null</script>'
 
 
-def page_questions(questions: Mapping[str, Mapping[str, Row]]) -> Row:
-    """What the page shows of each question, by suite."""
-    def shown_of(row: Row) -> Row:
-        criteria = [{"id": c["id"], "dimension": c["dimension"], "rule": c["rule"], "elements": [e["text"] for e in c["elements"]]}
-                    for c in row.get("criteria", ())]
-        criteria += [{"id": f"f{n}", "dimension": "specific" if any(map(is_specific, fact)) else "fact", "rule": fact[0], "elements": []}
-                     for n, fact in enumerate(row.get("anahtar_bilgiler", ()), 1)]
-        criteria += [{"id": f"y{n}", "dimension": "marker", "rule": marker, "elements": []} for n,
-                     marker in enumerate(row.get("yanlis_isaretler", ()), 1)]
-        return {"question": row.get("question") or row.get("soru"), "topic": row.get("konu"), "area": row.get("area"),
-                "difficulty": row.get("difficulty"),
-                "category": row.get("category"), "reference": row.get("reference_answer") or row.get("referans_cevap"), "criteria": criteria}
-
-    return {suite: {q: shown_of(row) for q, row in rows.items()} for suite, rows in questions.items()}
+def page_question(row: Row) -> Row:
+    """What the page shows of a question."""
+    criteria = [{"id": c["id"], "dimension": c["dimension"], "rule": c["rule"], "elements": [e["text"] for e in c["elements"]]}
+                for c in row.get("criteria", ())]
+    criteria += [{"id": f"f{n}", "dimension": "specific" if any(map(is_specific, fact)) else "fact", "rule": fact[0], "elements": []}
+                 for n, fact in enumerate(row.get("anahtar_bilgiler", ()), 1)]
+    criteria += [{"id": f"y{n}", "dimension": "marker", "rule": marker, "elements": []}
+                 for n, marker in enumerate(row.get("yanlis_isaretler", ()), 1)]
+    return {**{field: row.get(field) for field in ("area", "difficulty", "category")}, "topic": row.get("konu"),
+            "question": row.get("question") or row.get("soru"), "reference": row.get("reference_answer") or row.get("referans_cevap"),
+            "criteria": criteria}
 
 
-def page_verdicts(rows: Iterable[Row]) -> Row:
-    """suite: question: model: attempt: lists of criterion, verdict, by, quote, reason, judge, and what was noted of it."""
-    nested: Row = {}
+def page_rows(rows: Iterable[Row]) -> dict[str, Row]:
+    """By suite, question, model and attempt: lists of criterion, verdict, by, quote, reason, judge and what was noted of each verdict; and of
+    each attempt status, seconds, cost, distinct citations, those found nowhere."""
+    nested: dict[str, Row] = {"verdicts": {}, "attempts": {}}
     for row in rows:
-        attempts = nested.setdefault(row["suite"], {}).setdefault(row["question_id"], {}).setdefault(row["model"], {})
-        attempts.setdefault(str(row["attempt"]), []).append([row["criterion_id"], row["verdict"], row.get("by"), (row.get("quote") or "")[:300],
-                                                             (row.get("reason") or "")[:300], row["judge"], noted_of(row)])
-    return nested
-
-
-def noted_of(row: Row) -> list[str]:
-    """What a reader of a verdict should see besides: a quote that does not stand in the answer, an answer that addresses the judge, and so on."""
-    absent = ["quote_absent"] if row.get("quote") and row.get("quote_found") is False else []
-    return absent + [name for name in ("flagged", "hallucination", "evasion") if row.get(name)]
-
-
-def page_attempts(rows: Iterable[Row]) -> Row:
-    """suite: question: model: attempt: status, seconds, cost, distinct citations, those found nowhere."""
-    nested: Row = {}
-    for row in rows:
-        attempts = nested.setdefault(row["suite"], {}).setdefault(row["question_id"], {}).setdefault(row["model"], {})
-        attempts[str(row["attempt"])] = [row.get(field) for field in ("status", "seconds", "cost", "cited", "unverified")]
+        of_model = nested["attempts" if "row" in row else "verdicts"].setdefault(row["suite"], {}).setdefault(row["question_id"], {}).setdefault(
+            row["model"], {})
+        if "row" in row:
+            of_model[str(row["attempt"])] = [row.get(field) for field in ("status", "seconds", "cost", "cited", "unverified")]
+        else:
+            noted = ["quote_absent"] if row.get("quote") and row.get("quote_found") is False else []
+            noted += [name for name in ("flagged", "hallucination", "evasion") if row.get(name)]
+            of_model.setdefault(str(row["attempt"]), []).append([row["criterion_id"], row["verdict"], row.get("by"), (row.get("quote") or "")[:300],
+                                                                 (row.get("reason") or "")[:300], row["judge"], noted])
     return nested
 
 
 def fill_page(template: str, data: Row) -> str:
     """The page with its data island; no text in the data can end the script element or start a comment."""
-    island = to_json(data).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e").replace("\u2028", "\\u2028").replace("\u2029",
-        "\\u2029")
+    island = re.sub("[&<>\u2028\u2029]", lambda sign: f"\\u{ord(sign[0]):04x}", as_json(data))
     if PLACE_OF_DATA not in template:
         raise InputError(f"the page template has no place for the data; expected the line {PLACE_OF_DATA}")
     return template.replace(PLACE_OF_DATA, PLACE_OF_DATA.replace("null", island))
 
-
 # == Compare and agree =============================================================================
 
 
-def agreement(pairs: Sequence[tuple[Any, Any]]) -> Row:
-    """Agreement, kappa, base rates and direction of error of pairs (known or first, second); None with the reason where there is no figure."""
-    n = len(pairs)
-    value, share = kappa(pairs), Fraction(100 * sum(a == b for a, b in pairs), n or 1)
-    rates = [Fraction(100 * sum(pair[k] == "PASS" for pair in pairs), n or 1) for k in (0, 1)]
-    false_pass, false_fail = sum(a == "FAIL" and b == "PASS" for a, b in pairs), sum(a == "PASS" and b == "FAIL" for a, b in pairs)
-    return {"n": n, "agreement": float(share) if n else None, "kappa": None if value is None else float(value),
-            "base_rates": [*map(float, rates)] if n else None,
-            "agreement_text": fixed(share) if n else "no pairs", "base_text": "/".join(map(fixed, rates)) if n else "-",
+def agreement(pairs: Sequence[tuple[Any, Any]], graded: bool = False) -> Row:
+    """Agreement, kappa, base rates and direction of error of pairs (known or first, second), in figures and as tables show them. Of grades:
+    weighted kappa, the mean grades for base rates, and how often the second is higher and lower for false pass and false fail."""
+    n, value = len(pairs), kappa(pairs, weighted=graded)
+    share = mean(Fraction(100 * (a == b)) for a, b in pairs)
+    rates = [mean(Fraction(pair[k] if graded else 100 * (pair[k] == "PASS")) for pair in pairs) for k in (0, 1)]
+    false_pass, false_fail = sum(b > a for a, b in pairs), sum(b < a for a, b in pairs)         # "PASS" > "FAIL"
+    return {"n": n, "agreement": share, "kappa": kappa(pairs), **({"weighted_kappa": value} if graded else {}), "base_rates": rates if n else None,
+            "agreement_text": fixed(share) if n else "no pairs", "base_text": "/".join(fixed(r, 2 if graded else 1) for r in rates) if n else "-",
             "kappa_text": fixed(value, 2) if value is not None else "undefined (only one class used)" if n else "no pairs",
             "false_pass": false_pass, "false_fail": false_fail, "mcnemar_p": float(sign_test_p(false_pass, false_fail)) if n else None}
-
-
-def graded_agreement(pairs: Sequence[tuple[int, int]]) -> Row:
-    """The same of two graders: kappa weighted for 0-3, the mean grade of each, and how often the second is higher and lower."""
-    n, higher, lower = len(pairs), sum(b > a for a, b in pairs), sum(b < a for a, b in pairs)
-    value, means = kappa(pairs, weighted=True), [Fraction(sum(pair[k] for pair in pairs), n or 1) for k in (0, 1)]
-    return {**agreement(pairs), "weighted_kappa": None if value is None else float(value), "base_rates": [*map(float, means)] if n else None,
-            "base_text": "/".join(fixed(m, 2) for m in means) if n else "-", **({} if value is None else {"kappa_text": fixed(value, 2)}),
-            "false_pass": higher, "false_fail": lower, "mcnemar_p": float(sign_test_p(higher, lower)) if n else None}
 
 
 def compare_board(suite: str, a: Side, b: Side, questions: Sequence[str], signed: str) -> Board:
@@ -4603,65 +4500,61 @@ def compare_board(suite: str, a: Side, b: Side, questions: Sequence[str], signed
     shared = {name: a.weights[name] for name in a.parts if a.parts[name] is not None and b.parts[name] is not None}
     first, second = (weighted({name: side.parts[name] for name in shared}, shared) or [Fraction(0)] * len(questions) for side in (a, b))
     differences = [y - x for x, y in zip(first, second, strict=True)]
+    gap, interval, flips = points(mean(differences)), points_of(bootstrap_interval(differences, a.strata)), sign_flip_p(differences)
     better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
-    interval, flips, signs = bootstrap_interval(differences), sign_flip_p(differences), sign_test_p(better, worse)
-    gap = mean(differences) or Fraction(0)
-    lost = [q for q in questions if a.right[q] and not b.right[q]]
-    gained = [q for q in questions if b.right[q] and not a.right[q]]
+    signs = sign_test_p(better, worse)
+    lost, gained = ([q for q in questions if x.right[q] and not y.right[q]] for x, y in ((a, b), (b, a)))
     near = [q for q in lost if b.fails.get(q) == 1]
-    parts = {name: [None if values is None else 100 * (mean(values) or 0) for values in (a.parts[name], b.parts[name])] for name in a.parts}
-    points = {name: (y - x) * shared[name] if name in shared and x is not None and y is not None else None for name, (x, y) in parts.items()}
+    components: dict[str, dict[str, Fraction | None]] = {}
+    for name in a.parts:
+        x, y = (None if (values := side.parts[name]) is None else points(mean(values)) for side in (a, b))
+        components[name] = {"first": x, "second": y, "points": None if x is None or y is None else (y - x) * a.weights[name]}
     table = Table(f"{suite}: {b.name} against {a.name}, {len(questions)} questions", ["component", "weight", a.name, b.name, "points of the gap"],
-                  [[name, fixed(a.weights[name], 4), fixed(x), fixed(y), fixed(points[name], 2)] for name, (x, y) in parts.items()], [
-        f"difference {fixed(100 * gap, 2)} points{f' [{fixed(100 * interval[0])}, {fixed(100 * interval[1])}]' if interval else ''}; "
-        f"paired sign-flip test p = {fixed(flips, 4)}; questions better {better}, worse {worse}, sign test p = {fixed(signs, 2)}",
-        *[f"{name}: no data on one side, so it is not in the difference." for name in parts if name not in shared],
-        f"lost (right before, not now): {len(lost)}{': ' + ', '.join(lost) if lost else ''}"
-        f"{f'; by exactly one FAIL: {len(near)}' if a.fails else ''}{': ' + ', '.join(near) if near else ''}",
-        f"gained: {len(gained)}{': ' + ', '.join(gained) if gained else ''}", signed])
-    return Board([table], {"suite": suite, "first": a.name, "second": b.name, "questions": len(questions), "difference": float(100 * gap),
-                           "interval": [100 * v for v in interval] if interval else None, "sign_flip_p": float(flips), "better": better,
-                           "worse": worse,
-                           "sign_test_p": float(signs), "lost": lost, "gained": gained, "near_misses": near, "signature": signed,
-                           "components": {name: {"first": _float(x), "second": _float(y), "points": _float(points[name])} for name,
-                                          (x, y) in parts.items()}})
+                  [[name, fixed(a.weights[name], 4), c["first"], c["second"], fixed(c["points"], 2)] for name, c in components.items()], [
+        f"difference {fixed(gap, 2)} points{f' [{fixed(interval[0])}, {fixed(interval[1])}]' if interval else ''}; "
+        f"paired sign-flip test {p_value(flips, 4)}; questions better {better}, worse {worse}, sign test {p_value(signs, 2)}",
+        *[f"{name}: no data on one side, so it is not in the difference." for name in components if name not in shared],
+        f"lost (right before, not now): {listed(lost)}{'; by exactly one FAIL: ' + listed(near) if a.fails else ''}",
+        f"gained: {listed(gained)}", signed])
+    return Board([table], {"suite": suite, "first": a.name, "second": b.name, "questions": len(questions), "difference": gap, "interval": interval,
+                           "sign_flip_p": float(flips), "better": better, "worse": worse, "sign_test_p": float(signs), "lost": lost, "gained": gained,
+                           "near_misses": near, "signature": signed, "components": components})
 
 
-def _float(value: Fraction | int | None) -> float | None:
-    return None if value is None else float(value)
+def listed(names: Sequence[str]) -> str:
+    """How many, and which."""
+    return f"{len(names)}: {', '.join(names)}" if names else "0"
 
 
 Verdicts = Mapping[tuple[Any, ...], Row]        # by everything in KEY but the judge
 
 
-def verdict_of(row: Row) -> Any:
-    """The verdict as it counts: a null on an answer that addresses the judge is a FAIL in suite irac."""
-    return "FAIL" if row["verdict"] is None and row.get("flagged") and row["suite"] == "irac" else row["verdict"]
-
-
 def skipped_steps(first: Verdicts, second: Verdicts) -> Board:
     """Two rubrics over the same answers: of the attempts fully right on the law under the first, how many fail a step (issue, rule,
     application or conclusion) under the second, and which. Criteria of other dimensions than ours (which tool was called) are not counted."""
-    verdicts: list[dict[tuple[Any, ...], list[tuple[str, Any]]]] = [{}, {}]
+    verdicts: list[dict[tuple[Any, ...], set[tuple[str, Any]]]] = [{}, {}]
     for by_attempt, rows in zip(verdicts, (first, second), strict=True):
         for key, row in rows.items():
             if row["dimension"] in DIMENSIONS:
-                by_attempt.setdefault(key[1:4], []).append((row["dimension"], verdict_of(row)))
-    right = sorted(key for key, of in verdicts[0].items() if key in verdicts[1] and any(v for _, v in of) and all(v != "FAIL" for _, v in of))
-    failed = {key: [step for step in STEPS if (step, "FAIL") in verdicts[1][key]] for key in right}
-    skipped = {key: steps for key, steps in failed.items() if steps}
+                flagged = row["verdict"] is None and row.get("flagged") and row["suite"] == "irac"          # counts as a FAIL
+                by_attempt.setdefault(key[1:4], set()).add((row["dimension"], "FAIL" if flagged else row["verdict"]))
+    both = sorted(verdicts[0].keys() & verdicts[1].keys())
+    right = [key for key in both if any(v for _, v in verdicts[0][key]) and not any(v == "FAIL" for _, v in verdicts[0][key])]
+    skipped = {key: steps for key in right if (steps := [step for step in STEPS if (step, "FAIL") in verdicts[1][key]])}
     counted = {"fully right": len(right), "skip a step": len(skipped), **{step: sum(step in steps for steps in skipped.values()) for step in STEPS}}
-    return Board([Table("of the answers fully right under the first rubric, those that skip a step under the second", list(counted),
-                        [list(counted.values())], [
-        f"{len(verdicts[0].keys() & verdicts[1].keys())} answers have verdicts under both rubrics."]),
+    return Board([
+        Table("of the answers fully right under the first rubric, those that skip a step under the second", list(counted), [list(counted.values())],
+              [f"{len(both)} answers have verdicts under both rubrics."]),
         Table("answers that skip a step", ["answer", "steps"], [[" ".join(map(str, key)), ", ".join(steps)] for key, steps in skipped.items()], [])],
         {**counted, "answers": [{"model": key[0], "question_id": key[1], "attempt": key[2], "steps": steps} for key, steps in skipped.items()]})
 
 
-def criterion_kinds(row: Row) -> list[str]:
-    """What kind of criterion a verdict is on, beside its dimension: judges agree on lists of elements better than on one."""
+def kinds_of(row: Row) -> list[str]:
+    """The groups a verdict belongs to: its dimension and, in suite irac, whether the criterion has one element or several (judges agree on
+    lists of elements better than on one)."""
     elements = row.get("elements")
-    return ["several elements" if isinstance(elements, list) and len(elements) > 1 else "one element"] if row["suite"] == "irac" else []
+    several = "several elements" if isinstance(elements, list) and len(elements) > 1 else "one element"
+    return ["all", row["dimension"], *([several] if row["suite"] == "irac" else [])]
 
 
 def agree_board(first: Verdicts, second: Verdicts, names: tuple[str, str]) -> Board:
@@ -4669,18 +4562,13 @@ def agree_board(first: Verdicts, second: Verdicts, names: tuple[str, str]) -> Bo
     exact test, by dimension and by kind of criterion; every row on which they differ. For grades, PASS and FAIL read higher and lower."""
     shared = sorted(first.keys() & second.keys())
     graded = any(first[key]["suite"] == "kategori" for key in shared)
-    groups: dict[str, list[tuple[Any, Any]]] = {"all": []}
     decided = [key for key in shared if None not in (first[key]["verdict"], second[key]["verdict"])]
-    order = ("all", *DIMENSIONS, *CATEGORIES)
+    groups: dict[str, list[tuple[Any, Any]]] = {"all": []}
     for key in decided:
-        for kind in ("all", first[key]["dimension"], *criterion_kinds(first[key])):
+        for kind in kinds_of(first[key]):
             groups.setdefault(kind, []).append((first[key]["verdict"], second[key]["verdict"]))
-    rows, data = [], {}
-    for name in sorted(groups, key=lambda g: (order.index(g) if g in order else len(order), g)):
-        pairs = groups[name]
-        d = data[name] = agreement(pairs) if not graded else graded_agreement(pairs)
-        rows.append([name, d["n"], d["agreement_text"], d["kappa_text"], d.pop("base_text"), d["false_pass"], d["false_fail"],
-                     fixed(d["mcnemar_p"], 4)])
+    order = ("all", *DIMENSIONS, *CATEGORIES)
+    data = {name: agreement(groups[name], graded) for name in sorted(groups, key=lambda g: (order.index(g) if g in order else len(order), g))}
     differing = [[" ".join(map(str, key[1:])), first[key]["verdict"], second[key]["verdict"],
                   *(str(of[key].get("reason") or "")[:80] for of in (first, second))]
                  for key in decided if first[key]["verdict"] != second[key]["verdict"]]
@@ -4689,25 +4577,28 @@ def agree_board(first: Verdicts, second: Verdicts, names: tuple[str, str]) -> Bo
     for field, what in (("answer_sha", "answer texts"), ("rubric", "wordings of the criterion")):
         if other := sum(None not in (a := first[key].get(field), b := second[key].get(field)) and a != b for key in shared):
             notes.append(f"WARNING: {other} pairs rest on different {what}.")
+    suites = ", ".join(sorted({key[0] for key in shared})) or "-"
     told = ", ".join(sorted({str(of[key].get("template")) for of in (first, second) for key in shared if of[key].get("template")})) or "-"
-    signed = signature(", ".join(sorted({key[0] for key in shared})) or "-", None, judges=f"{names[0]} / {names[1]}", template=told,
-                       pairs=len(decided))
+    signed = signature(suites, None, judges=f"{names[0]} / {names[1]}", template=told, pairs=len(decided))
     head = ["criteria", "n", "agreement", *(["weighted kappa", "mean", "higher", "lower", "sign test p"] if graded else
                                             ["kappa", "% PASS", "false pass", "false fail", "McNemar p"])]
+    rows = [[name, d["n"], d["agreement_text"], d["kappa_text"], d["base_text"], d["false_pass"], d["false_fail"], fixed(d["mcnemar_p"], 4)]
+            for name, d in data.items()]
     return Board([Table(f"agreement: {names[1]} against {names[0]}", head, rows, [*notes, signed]),
                   Table("differing verdicts", ["answer and criterion", *names, "reason 1", "reason 2"], differing, [])],
                  {"first": names[0], "second": names[1], "groups": data, "both": len(shared), "null": len(shared) - len(decided),
                   "differing": [dict(zip(("key", "first", "second"), d, strict=False)) for d in differing], "notes": notes, "signature": signed})
 
-
 # == Check =========================================================================================
 
-JUDGEMENT_WORDS = re.compile(r"\b(?:yeterince|acikca|dogru (?:sekilde|bicimde)|kapsamli|uygun (?:sekilde|bicimde)|tatmin edici|makul (?:sekilde|olcude)|gerektigi gibi)\b")
+JUDGEMENT_WORDS = re.compile(r"\b(?:yeterince|acikca|dogru (?:sekilde|bicimde)|kapsamli|uygun (?:sekilde|bicimde)|tatmin edici|"
+                             r"makul (?:sekilde|olcude)|gerektigi gibi)\b")
 PASSAGE_WORDS = 12
+Statutes = Mapping[tuple[str, str], str]         # text of statutes, folded, by short name and article
+Findings = Iterator[tuple[str, str]]        # id of a question, and what is wrong with it beyond its fields
 
 
-def check_iik(questions: Mapping[str, Row]) -> Iterator[tuple[str, str]]:
-    """What is wrong with questions of suite iik beyond their fields: id and finding."""
+def check_iik(questions: Mapping[str, Row]) -> Findings:
     for question_id, row in questions.items():
         variants = [(n, v, fold(v)) for n, fact in enumerate(row["anahtar_bilgiler"], 1) for v in fact]
         for n, v, folded in variants:
@@ -4717,33 +4608,19 @@ def check_iik(questions: Mapping[str, Row]) -> Iterator[tuple[str, str]]:
             for marker in row["yanlis_isaretler"]:
                 if fold(marker) in folded or folded in fold(marker):
                     yield question_id, f'the marker "{marker}" overlaps fact {n} ("{v}")'
-        sheet = fact_sheet(row)
-        result = match_turkish(sheet, fold(row["referans_cevap"]))
-        for n, found in enumerate(result.found, 1):
-            if not found:
-                yield question_id, f"fact {n} is not in the reference answer"
-        for n in result.asserted:
-            yield question_id, f'the marker "{row["yanlis_isaretler"][n]}" is in the reference answer'
+        result = match_turkish(fact_sheet(row), fold(row["referans_cevap"]))
+        yield from ((question_id, f"fact {n} is not in the reference answer") for n, found in enumerate(result.found, 1) if not found)
+        yield from ((question_id, f'the marker "{row["yanlis_isaretler"][n]}" is in the reference answer') for n in result.asserted)
 
 
-def check_irac(questions: Mapping[str, Row], law: Mapping[tuple[str, str], str] | None) -> Iterator[tuple[str, str]]:
-    """What is wrong with questions of suite irac beyond their fields: id and finding. `law` is the text of statutes by name and article."""
+def check_irac(questions: Mapping[str, Row], law: Statutes | None) -> Findings:
     for question_id, row in questions.items():
-        ids = Counter(c["id"] for c in row["criteria"])
-        yield from ((question_id, f'criterion "{c}" stands {n} times') for c, n in ids.items() if n > 1)
-        missing = [step for step in STEPS if step not in {c["dimension"] for c in row["criteria"]}]
-        if missing:
+        if missing := [step for step in STEPS if step not in {c["dimension"] for c in row["criteria"]}]:
             yield question_id, f"no criterion on {', '.join(missing)}"
         if not _is_text(row.get("canary")):
             yield question_id, "no canary"
         for criterion in row["criteria"]:
-            for element in criterion["elements"]:
-                if word := JUDGEMENT_WORDS.search(fold(element["text"])):
-                    yield question_id, f'criterion {criterion["id"]}: "{word[0]}" leaves the element to judgement'
-                if "check" in element and criterion["dimension"] == "hygiene":
-                    yield question_id, f'criterion {criterion["id"]}: a check tells presence only and has no place on hygiene'
-                elif "check" in element and not readable(element["check"]):
-                    yield question_id, f'criterion {criterion["id"]}: the check {shown(element["check"])} can\'t be read'
+            yield from ((question_id, f"criterion {criterion['id']}: {finding}") for finding in check_criterion(criterion))
         for gold in row["gold"]:
             for passage in gold.get("passages", ()):
                 if len(passage.split()) > PASSAGE_WORDS:
@@ -4753,7 +4630,17 @@ def check_irac(questions: Mapping[str, Row], law: Mapping[tuple[str, str], str] 
     yield from near_duplicates(questions)
 
 
-def in_law(passage: str, gold: Row, law: Mapping[tuple[str, str], str]) -> bool:
+def check_criterion(criterion: Row) -> Iterator[str]:
+    for element in criterion["elements"]:
+        if word := JUDGEMENT_WORDS.search(fold(element["text"])):
+            yield f'"{word[0]}" leaves the element to judgement'
+        if "check" in element and criterion["dimension"] == "hygiene":
+            yield "a check tells presence only and has no place on hygiene"
+        elif "check" in element and not readable(element["check"]):
+            yield f"the check {shown(element['check'])} can't be read"
+
+
+def in_law(passage: str, gold: Row, law: Statutes) -> bool:
     """Does a passage stand in the article named? Sources that are no statute at hand (decisions) are passed over."""
     article = re.search(r"(gecici|ek|mukerrer)?[^\d]*(\d+(?:/[a-z])?)", fold(gold.get("locator") or ""))
     if not any(name == fold(gold["source"]) for name, _ in law) or article is None:
@@ -4761,23 +4648,25 @@ def in_law(passage: str, gold: Row, law: Mapping[tuple[str, str], str]) -> bool:
     return fold(passage) in law.get((fold(gold["source"]), " ".join(filter(None, article.groups()))), "")
 
 
-def near_duplicates(questions: Mapping[str, Row]) -> Iterator[tuple[str, str]]:
+def near_duplicates(questions: Mapping[str, Row]) -> Findings:
     """Pairs of questions that share more than half of their three-word stretches."""
     stretches = {}
     for question_id, row in questions.items():
         words = re.findall(r"[a-z0-9]+", fold(row.get("question") or row.get("soru") or ""))
-        stretches[question_id] = {tuple(words[k:k + 3]) for k in range(len(words) - 2)}
+        stretches[question_id] = set(zip(words, words[1:], words[2:], strict=False))
     for (a, x), (b, y) in itertools.combinations(stretches.items(), 2):
         if x and y and 2 * len(x & y) > min(len(x), len(y)):
             yield a, f"is a near duplicate of {b}"
 
 
 def read_law(folder: Path) -> dict[tuple[str, str], str]:
-    """Statutes from a folder of JSONL files, folded, by short name and article."""
+    """Statutes from a folder of JSONL files."""
     return {(fold(row["short"]), fold(row["article"])): fold(row["text"]) for file in sorted(folder.glob("*.jsonl"))
             for _, row in read_rows(file) if "article" in row}
 
 # == Command line ==================================================================================
+
+# -- facts
 
 
 def cmd_facts(args: argparse.Namespace) -> int:
@@ -4785,11 +4674,12 @@ def cmd_facts(args: argparse.Namespace) -> int:
     path = data_path("iik", args.data)
     questions = read_questions(path, "iik")
     answers = read_answers(args.answers, "iik", questions)
+    gc.freeze()                                             # they stay to the end: the collector need not walk them again and again
     sheets = {question_id: fact_sheet(row) for question_id, row in questions.items()}
     blank = {question_id: nothing(sheet) for question_id, sheet in sheets.items()}
     examined = list(examine_all(answers, sheets, args.match))
     tallies = tally_answers(examined, sheets)
-    show(facts_board(tallies, blank, questions, args.match, signature("iik", path, match=args.match, answers=len(answers))), args.format)
+    show([facts_board(tallies, blank, questions, args.match, signature("iik", path, match=args.match, answers=len(answers)))], args.format)
     if args.explain or args.explain_dir:
         order = {question_id: place for place, question_id in enumerate(questions)}
         explained: dict[str, list[Explained]] = {model: [] for model in tallies}
@@ -4820,11 +4710,7 @@ def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
     say(f"{len(pages)} pages written to {folder}")
 
 
-def signature(suite: str, data: Path | None, **settings: object) -> str:
-    """What a reader needs to make the same number again: suite, data and its hash, settings, version; and a short form that names it."""
-    file = f"; data {data.name} {hashlib.sha256(data.read_bytes()).hexdigest()[:12]}" if data else ""
-    long = f"terazi {VERSION}; suite {suite}{file}" + "".join(f"; {name} {value}" for name, value in settings.items())
-    return f"signature: {long}; short {VERSION}-{suite.replace(', ', '+')}-{short_hash(long)[:12]}"
+# -- judge
 
 
 def cmd_judge(args: argparse.Namespace) -> int:
@@ -4839,19 +4725,22 @@ def cmd_judge(args: argparse.Namespace) -> int:
     unknown: dict[int, str] | None = None
     nulls = 0
     for items in job.rounds:
-        plan = Plan(items(row for _, row in store.rows()), read_state(store, job.judges))
+        todo = partial(pending, items(row for _, row in store.rows()), read_state(store, job.judges))
         if args.dry_run or args.batch_out:
-            requests += plan.calls(lambda row: None)
+            requests += todo(lambda row: None)
         elif args.batch_in:
-            calls = list(plan.calls(store.append))
+            calls = list(todo(store.append))
             results = read_batch(Path(args.batch_in), calls)
             unknown = {line: name for line, name in results.unknown.items() if unknown is None or line in unknown}
             nulls += take_over(results, calls, store)
         else:
-            nulls += judge_all(args, plan.calls(store.append), store)
-        if plan.stale:
-            say(f"{plan.stale} rows rested on other answers, criteria or instructions than now and were made anew")
-    say_unknown(args.batch_in, unknown or {})
+            nulls += judge_all(args, todo(store.append), store)
+    for n, (line, custom_id) in enumerate((unknown or {}).items()):
+        if n < 20:
+            say(f'{args.batch_in}:{line}: "custom_id" {shown(custom_id)} is not a request of this run (other answers, criteria, judge or template?) '
+                "or is done")
+    if unknown and len(unknown) > 20:
+        say(f"{args.batch_in}: ... and {len(unknown) - 20} more such lines")
     if args.dry_run or args.batch_out:
         print(dry_run(requests, args.prices))
         if len(job.rounds) > 1:
@@ -4860,7 +4749,7 @@ def cmd_judge(args: argparse.Namespace) -> int:
             write_whole(Path(args.batch_out), "".join(map(batch_line, requests)))
         return 0
     if args.golden:
-        show(golden_board([row for _, row in store.rows()]), args.format)
+        show([golden_board([row for _, row in store.rows()])], args.format)
     return 3 if nulls else 0
 
 
@@ -4894,14 +4783,6 @@ def take_over(results: BatchResults, calls: Sequence[Call], store: Store) -> int
     return missing
 
 
-def say_unknown(path: str, unknown: Mapping[int, str]) -> None:
-    """Name the results that belong to no request of this run, the first twenty of them."""
-    for line, custom_id in itertools.islice(unknown.items(), 20):
-        say(f'{path}:{line}: "custom_id" {shown(custom_id)} is not a request of this run (other answers, criteria, judge or template?) or is done')
-    if len(unknown) > 20:
-        say(f"{path}: ... and {len(unknown) - 20} more such lines")
-
-
 def read_key(name: str) -> str:
     """The service's key from the environment, without the BOM and line end a file leaves; it is sent to the base URL and nowhere else."""
     key = os.environ.get(name, "").strip().strip("\ufeff").strip()
@@ -4925,11 +4806,11 @@ def suite_of_input(args: argparse.Namespace) -> str:
     """irac or kategori: by the user's question file, else by the first answer."""
     if args.data:
         return suite_of(next(read_rows(Path(args.data)))[1]) or "irac"
-    first = Path(args.answers[0]) if args.answers else Path()
-    if first.suffix.lower() == ".jsonl" and first.is_file():
-        row = next(read_rows(first))[1]
-        return str(row.get("suite") or ("kategori" if _suite_with(str(row.get("question_id")), "irac") == "kategori" else "irac"))
-    return "irac"
+    first = Path(args.answers[0])
+    if first.suffix.lower() != ".jsonl" or not first.is_file():
+        return "irac"
+    row = next(read_rows(first))[1]
+    return str(row.get("suite") or ("kategori" if _suite_with(str(row.get("question_id")), "irac") == "kategori" else "irac"))
 
 
 def read_rubrics(path: Path) -> Row:
@@ -4938,9 +4819,9 @@ def read_rubrics(path: Path) -> Row:
     with open_file(path) as file:
         rubrics = parse_json(file.read().decode("utf-8"))
     for category in CATEGORIES:
-        if not isinstance(rubrics.get(category), dict) or not all(_is_text(rubrics[category].get(f))
-                                                                  for f in ("name_tr", "measures", "3", "2", "1", "0")):
-            raise InputError(f'{path}: "{category}" is {shown(rubrics.get(category))}; expected name_tr, measures, 3, 2, 1 and 0, all texts')
+        rubric = rubrics.get(category)
+        if not isinstance(rubric, dict) or not all(_is_text(rubric.get(f)) for f in ("name_tr", "measures", "3", "2", "1", "0")):
+            raise InputError(f'{path}: "{category}" is {shown(rubric)}; expected name_tr, measures, 3, 2, 1 and 0, all texts')
     return dict(rubrics)
 
 
@@ -4951,32 +4832,35 @@ def read_sources(paths: Sequence[str]) -> list[Source]:
     return [read_source(_read_text(file)) for file in files]
 
 
+def read_golden() -> dict[str, Row]:
+    """Answers with known verdicts, by id."""
+    return {row["id"]: row for _, row in read_rows(HERE / "data" / "examples" / "golden.jsonl")}
+
+
 def golden_job(judge: str) -> Job:
     """The golden pairs as questions of one criterion each."""
     pairs = read_golden()
-    answers = [Answer("irac", "golden", pair["id"], 1, pair["answer"], "ok", pair["id"], {}) for pair in pairs]
-    return irac_job(answers, {pair["id"]: {**pair, "criteria": [pair["criterion"]], "gold": []} for pair in pairs}, judge, [], 32)
-
-
-def read_golden() -> list[Row]:
-    return [row for _, row in read_rows(HERE / "data" / "examples" / "golden.jsonl")]
+    return irac_job([Answer("irac", "golden", name, 1, pair["answer"], "ok", name, {}) for name, pair in pairs.items()],
+                    {name: {**pair, "criteria": [pair["criterion"]], "gold": []} for name, pair in pairs.items()}, judge, [], 32)
 
 
 def golden_board(rows: Sequence[Row]) -> Board:
     """How a judge does on answers with known verdicts: agreement, kappa, and which way it errs."""
-    known = {pair["id"]: pair for pair in read_golden()}
+    known = read_golden()
     pairs = [(known[row["question_id"]], row) for row in rows if row.get("criterion_id")]
-    tables, data = [], {}
-    for name, chosen in (("all", pairs), ("hostile", [p for p in pairs if p[0]["hostile"]]), ("other", [p for p in pairs if not p[0]["hostile"]])):
-        decided = [(pair["verdict"], row["verdict"]) for pair, row in chosen if row["verdict"]]
+    data = {}
+    for name, wanted in (("all", (True, False)), ("hostile", (True,)), ("other", (False,))):
+        chosen = [(pair["verdict"], row["verdict"]) for pair, row in pairs if bool(pair["hostile"]) in wanted]
+        decided = [(right, judged) for right, judged in chosen if judged]
         data[name] = {"pairs": len(chosen), "null": len(chosen) - len(decided), **agreement(decided)}
     wrong = [f"{pair['id']} ({pair['kind']}): known {pair['verdict']}, judged {row['verdict']}: {row['reason'][:100]}"
              for pair, row in pairs if row["verdict"] != pair["verdict"]]
-    tables.append(Table("golden check: a judge against known verdicts", ["answers", "n", "null", "agreement", "kappa", "false pass", "false fail"],
-                        [[name, d["pairs"], d["null"], d["agreement_text"], d["kappa_text"], d["false_pass"], d["false_fail"]] for name,
-                         d in data.items()],
-                        wrong))
-    return Board(tables, data)
+    fields = ("pairs", "null", "agreement_text", "kappa_text", "false_pass", "false_fail")
+    return Board([Table("golden check: a judge against known verdicts", ["answers", "n", "null", "agreement", "kappa", "false pass", "false fail"],
+                        [[name, *[d[field] for field in fields]] for name, d in data.items()], wrong)], data)
+
+
+# -- report, compare, agree
 
 
 def cmd_report(args: argparse.Namespace) -> int:
@@ -4984,21 +4868,27 @@ def cmd_report(args: argparse.Namespace) -> int:
     weights = read_weights(args.weights)
     found = read_verdicts(args.verdicts, args.data, args.judge)
     boards = [rows.board(args.attempts, weights, partial(signature, suite, path)) for suite, (path, rows) in found.items()]
-    show(Board([table for b in boards for table in b.tables], boards[0].data if len(boards) == 1 else [b.data for b in boards]), args.format)
+    show(boards, args.format)
     if args.html:
-        questions = {suite: rows.questions for suite, (_, rows) in found.items()}
-        verdicts = page_verdicts(row for name in args.verdicts for row in verdict_rows(name) if args.judge in (None, row["judge"]))
-        attempts = page_attempts(row for name in args.verdicts for _, row in read_rows(Path(name)) if row.get("row") == "attempt")
-        write_whole(Path(args.html), fill_page(page_template(), {"version": VERSION, "boards": [b.data for b in boards], "attempts": attempts,
-                                                                 "questions": page_questions(questions), "verdicts": verdicts}))
+        with open_file(HERE / "data" / "pages" / "leaderboard.html") as file:
+            template = file.read().decode("utf-8")
+        rows = (row for _, _, row in rows_of(args.verdicts, Problems()) if args.judge in (None, row.get("judge", args.judge)))
+        write_whole(Path(args.html), fill_page(template, {
+            "version": VERSION, "boards": [b.data for b in boards], **page_rows(rows),
+            "questions": {suite: {q: page_question(row) for q, row in rows.questions.items()} for suite, (_, rows) in found.items()}}))
         say(f"page written to {args.html}")
     return 0
 
 
-def page_template() -> str:
-    path = HERE / "data" / "pages" / "leaderboard.html"
-    with open_file(path) as file:
-        return file.read().decode("utf-8")
+def rows_of(names: Sequence[str], problems: Problems) -> Iterator[tuple[str, int, Row]]:
+    """File, line and row of all verdict rows; what is none becomes a problem."""
+    for name in names:
+        for line, row in read_rows(Path(name)):
+            wrong = key_problem(row)
+            if wrong:
+                problems.add(f"{name}:{line}", wrong)
+            else:
+                yield name, line, row
 
 
 def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> dict[str, tuple[Path, Any]]:
@@ -5007,32 +4897,25 @@ def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> 
     problems = Problems()
     others: Counter[str] = Counter()
     taken = 0
-    for name in names:
-        for line, row in read_rows(Path(name)):
-            wrong = key_problem(row)
-            if wrong is None and judge and row.get("judge", judge) != judge:
-                others[row["judge"]] += 1
-                continue
-            if wrong is None:
-                suite = row["suite"]
-                if suite not in found:
-                    path = data_path(suite, data)
-                    found[suite] = path, READERS[suite](read_questions(path, suite))
-                taken += "row" not in row
-                wrong = found[suite][1].add(row)
-            if wrong:
-                problems.add(f"{name}:{line}", wrong)
+    for name, line, row in rows_of(names, problems):
+        suite = row["suite"]
+        if judge and row.get("judge", judge) != judge:
+            others[row["judge"]] += 1
+            continue
+        if suite not in found:
+            path = data_path(suite, data)
+            found[suite] = path, READERS[suite](read_questions(path, suite))
+        taken += "row" not in row
+        rows = found[suite][1]
+        wrong = rows.add(row) if row["question_id"] in rows.questions else f'question "{row["question_id"]}" is not in the question file'
+        if wrong:
+            problems.add(f"{name}:{line}", wrong)
     problems.refuse()
     if judge and others and not taken:
         raise InputError(f"no verdicts of {judge}; the judges are {_sample(sorted(others))}", 2)
     if others:
         say(f"notice: {sum(others.values())} rows of other judges than {judge} were left out")
     return {suite: found[suite] for suite in READERS if suite in found}
-
-
-def verdict_rows(name: str) -> Iterator[Row]:
-    """The verdicts of a file that was read before and is as it should be; the rows of attempts left out."""
-    return (row for _, row in read_rows(Path(name)) if key_problem(row) is None and "row" not in row)
 
 
 def key_problem(row: Row) -> str | None:
@@ -5048,11 +4931,10 @@ def key_problem(row: Row) -> str | None:
     for field in ("question_id", "criterion_id"):
         if type(row.get(field)) is int:
             row[field] = str(row[field])
-    fields = ("suite", "model", "question_id", "attempt", *(("row",) if "row" in row else ("criterion_id", "judge")))
     expected: dict[str, tuple[str, Callable[[Any], bool]]] = {
         "row": ('"attempt"', lambda v: v == "attempt"), "suite": (" or ".join(READERS), lambda v: isinstance(v, str) and v in READERS),
         "attempt": ("a whole number from 1", lambda v: type(v) is int and v > 0)}
-    for field in fields:
+    for field in ("suite", "model", "question_id", "attempt", *(("row",) if "row" in row else ("criterion_id", "judge"))):
         what, test = expected.get(field, TEXT)
         if not test(row.get(field)):
             return f'"{field}" is {shown(row.get(field))}; expected {what}, as `judge` and `facts -o` write verdict rows'
@@ -5077,12 +4959,11 @@ def cmd_compare(args: argparse.Namespace) -> int:
     if args.rubrics:
         if len(args.verdicts) != 2:
             raise InputError("expected two files with --rubrics: the verdicts under the first rubric and under the second", 2)
-        show(skipped_steps(*(read_judge(name, args.judge)[1] for name in args.verdicts)), args.format)
+        show([skipped_steps(*(read_judge(name, args.judge)[1] for name in args.verdicts))], args.format)
         return 0
     runs = [read_verdicts([name], args.data, args.judge) for name in args.verdicts]
-    boards = [compare_suite(suite, [run[suite] for run in runs if suite in run], args.models, args.attempts)
-              for suite in READERS if any(suite in run for run in runs)]
-    show(Board([t for b in boards for t in b.tables], boards[0].data if len(boards) == 1 else [b.data for b in boards]), args.format)
+    show([compare_suite(suite, [run[suite] for run in runs if suite in run], args.models, args.attempts)
+          for suite in READERS if any(suite in run for run in runs)], args.format)
     return 0
 
 
@@ -5106,20 +4987,18 @@ def compare_suite(suite: str, runs: Sequence[tuple[Path, Any]], models: Sequence
 
 
 def read_judge(name: str, judge: str | None) -> tuple[str, dict[tuple[Any, ...], Row]]:
-    """One judge's own verdicts in a file, by key, and the judge. What code decided is no judgement; in suite iik all of it is, and compared."""
+    """One judge's own verdicts in a file, by key, and the judge."""
     latest: dict[tuple[Any, ...], Row] = {}
     judges: set[str] = set()
     problems = Problems()
-    for line, row in read_rows(Path(name)):
-        wrong = key_problem(row)
-        if wrong is None and "row" not in row:
-            if not isinstance(row.get("dimension"), str):
-                wrong = f'"dimension" is {shown(row.get("dimension"))}; expected a text'
-            elif row["verdict"] not in READABLE[row["suite"]]:
-                wrong = f'"verdict" is {shown(row["verdict"])}; expected PASS or FAIL (kategori: 0 to 3) or null'
-        if wrong:
-            problems.add(f"{name}:{line}", wrong)
-        elif "row" not in row and judge in (None, row["judge"]):
+    for _, line, row in rows_of([name], problems):
+        if "row" in row:
+            continue
+        if not isinstance(row.get("dimension"), str):
+            problems.add(f"{name}:{line}", f'"dimension" is {shown(row.get("dimension"))}; expected a text')
+        elif row["verdict"] not in READABLE[row["suite"]]:
+            problems.add(f"{name}:{line}", f'"verdict" is {shown(row["verdict"])}; expected PASS or FAIL (kategori: 0 to 3) or null')
+        elif judge in (None, row["judge"]):
             judges.add(row["judge"])
             key = tuple(row[field] for field in KEY[:-1])
             if row["verdict"] is not None or key not in latest:
@@ -5131,11 +5010,15 @@ def read_judge(name: str, judge: str | None) -> tuple[str, dict[tuple[Any, ...],
 
 
 def cmd_agree(args: argparse.Namespace) -> int:
-    """Agreement of two judges, or of a judge and a person, on the same answers."""
+    """Agreement of two judges, or of a judge and a person, on the same answers. What code decided is no judgement; in suite iik all of it is,
+    and compared."""
     (name_a, a), (name_b, b) = (read_judge(name, judge) for name, judge in zip((args.first, args.second), args.judges or (None, None), strict=True))
     a, b = ({key: row for key, row in rows.items() if row["suite"] == "iik" or row.get("by") not in ("code", "missing")} for rows in (a, b))
-    show(agree_board(a, b, (name_a, name_b) if name_a != name_b else (f"{name_a} (1)", f"{name_b} (2)")), args.format)
+    show([agree_board(a, b, (name_a, name_b) if name_a != name_b else (f"{name_a} (1)", f"{name_b} (2)"))], args.format)
     return 0
+
+
+# -- check, cite
 
 
 def cmd_check(args: argparse.Namespace) -> int:
@@ -5143,20 +5026,18 @@ def cmd_check(args: argparse.Namespace) -> int:
     law = read_law(Path(args.sources)) if args.sources else None
     bad = 0
     for name in args.files:
-        path = Path(name)
-        kind, findings = check_file(path, law)
+        kind, findings = check_file(Path(name), law)
         for where, finding in findings:
-            print(f"{path}: {where}: {finding}")
-        print(f"{path}: {kind}; {len(findings) or 'no'} findings")
+            print(f"{name}: {where}: {finding}")
+        print(f"{name}: {kind}; {len(findings) or 'no'} findings")
         bad += len(findings)
     return 1 if bad else 0
 
 
-def check_file(path: Path, law: Mapping[tuple[str, str], str] | None) -> tuple[str, list[tuple[str, str]]]:
+def check_file(path: Path, law: Statutes | None) -> tuple[str, list[tuple[str, str]]]:
     """What a file is, and what is wrong with it."""
     if path.is_dir() or path.suffix.lower() == ".csv":
-        questions = read_questions(data_path("iik", None), "iik")
-        return f"answers, {len(read_answers([str(path)], 'iik', questions))} of suite iik", []
+        return f"answers, {len(read_answers([str(path)], 'iik', read_questions(data_path('iik', None), 'iik')))} of suite iik", []
     if path.suffix.lower() == ".json":
         read_rubrics(path)
         return "rubrics of suite kategori", []
@@ -5166,18 +5047,16 @@ def check_file(path: Path, law: Mapping[tuple[str, str], str] | None) -> tuple[s
         return f"golden pairs, {sum(1 for _ in read_rows(path))}", []
     if suite:
         questions = read_questions(path, suite)
-        findings = list(check_iik(questions) if suite == "iik" else check_irac(questions, law) if suite == "irac" else near_duplicates(questions))
-        return f"{len(questions)} questions of suite {suite}", findings
+        findings = check_iik(questions) if suite == "iik" else check_irac(questions, law) if suite == "irac" else near_duplicates(questions)
+        return f"{len(questions)} questions of suite {suite}", list(findings)
     if "custom_id" in first:
         return f"batch {'requests' if 'body' in first else 'results'}, {sum(1 for _ in read_rows(path))}", []
     if "verdict" in first or first.get("row") == "attempt":
         return f"verdict rows, {sum(1 for _ in read_rows(path))}, suites {', '.join(read_verdicts([str(path)], None, None))}", []
     if "question_id" in first:
-        suites = Counter(str(row.get("suite") or next((s for s in DATA_FILES if _suite_with(str(row.get("question_id")), "") == s), "?"))
-                         for _, row in read_rows(path))
-        for s in suites:
-            if s in DATA_FILES:
-                read_answers([str(path)], s, read_questions(data_path(s, None), s))
+        suites = Counter(str(row.get("suite") or _suite_with(str(row.get("question_id")), "") or "?") for _, row in read_rows(path))
+        for s in suites.keys() & DATA_FILES:
+            read_answers([str(path)], s, read_questions(data_path(s, None), s))
         unknown = [("question_id", f"{suites['?']} answers belong to no question in data/")] if suites["?"] else []
         return f"answers: {', '.join(f'{n} of suite {s}' for s, n in suites.items())}", unknown
     raise InputError(f"{path}: the first line is {shown(first)}; expected questions, answers, verdicts or a batch file")
@@ -5206,83 +5085,7 @@ def cmd_cite(args: argparse.Namespace) -> int:
     return 0
 
 
-def add_format(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--format", choices=("text", "md", "csv", "json"), default="text", help="how to print (default: text)")
-
-
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    top = argparse.ArgumentParser(prog="score.py", description="Terazi: the reference scorer for Turkish law.")
-    top.add_argument("--version", action="version", version=f"terazi {VERSION}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    facts = commands.add_parser("facts", help="score answers by key facts, offline (suite iik)")
-    facts.add_argument("answers", nargs="+", help="answers: .jsonl, .csv or a folder NAME/QUESTION.md")
-    facts.add_argument("--data", metavar="FILE", help="your own questions (default: data/iik_bench.jsonl)")
-    facts.add_argument("--match", choices=("turkish", "reference"), default="turkish", help="reference: the published rule to the letter")
-    facts.add_argument("--explain", action="store_true", help="print what each answer has, misses and gets wrong")
-    facts.add_argument("--explain-dir", metavar="DIR", help="write that, one Markdown file a student")
-    facts.add_argument("-o", "--output", metavar="FILE", help="write verdict rows for `report`")
-    add_format(facts)
-    facts.set_defaults(run=cmd_facts)
-
-    judge = commands.add_parser("judge", help="judge answers blind, one criterion at a time (suites irac and kategori)")
-    judge.add_argument("answers", nargs="*", help="answers: .jsonl, .csv or a folder NAME/QUESTION.md")
-    judge.add_argument("-o", "--output", metavar="FILE", help="verdict rows; run again with the same file to go on")
-    judge.add_argument("--data", metavar="FILE", help="your own questions (default: the file in data/)")
-    judge.add_argument("--suite", choices=("irac", "kategori"), help="default: worked out from the answers")
-    judge.add_argument("--judge", default=JUDGE, metavar="MODEL", help=f"judge of suite irac (default: {JUDGE})")
-    judge.add_argument("--graders", nargs=2, default=list(GRADERS), metavar="MODEL", help="graders of suite kategori")
-    judge.add_argument("--tiebreak", default=TIEBREAK, metavar="MODEL", help="third grader of suite kategori")
-    judge.add_argument("--base-url", default=BASE_URL, metavar="URL", help=f"any OpenAI-compatible service (default: {BASE_URL})")
-    judge.add_argument("--key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable with the key (default: OPENAI_API_KEY)")
-    judge.add_argument("--concurrency", type=at_least_one, default=16, metavar="N", help="calls in flight (default: 16)")
-    judge.add_argument("--sources", nargs="+", default=[], metavar="FILE", help="texts or folders in which citations are looked up too")
-    judge.add_argument("--dry-run", action="store_true", help="say what would be asked and cost, ask nothing")
-    judge.add_argument("--prices", nargs=2, type=float, metavar=("IN", "OUT"), help="price of a million tokens, for --dry-run")
-    judge.add_argument("--batch-out", metavar="FILE", help="write the requests in the OpenAI Batch format instead of sending them")
-    judge.add_argument("--batch-in", metavar="FILE", help="take the results of such a file over")
-    judge.add_argument("--golden", action="store_true", help="check a judge on answers with known verdicts")
-    add_format(judge)
-    judge.set_defaults(run=cmd_judge)
-
-    report = commands.add_parser("report", help="turn verdict rows into the board")
-    report.add_argument("verdicts", nargs="+", help="verdict rows of `judge` and `facts -o`")
-    report.add_argument("--data", metavar="FILE", help="your own questions (default: the file in data/)")
-    report.add_argument("--judge", metavar="MODEL", help="take the rows of this judge only")
-    report.add_argument("--attempts", type=at_least_one, metavar="K", help="attempts a question (default: the highest in the rows)")
-    report.add_argument("--html", metavar="PAGE", help="write the board as one page that needs no network")
-    report.add_argument("--weights", metavar="M/P/G/C", help="weights of met, pass^k, grounding, completed (default: 0.5/0.3125/0.125/0.0625)")
-    add_format(report)
-    report.set_defaults(run=cmd_report)
-
-    compare = commands.add_parser("compare", help="two models, two runs or two rubrics, with interval and tests")
-    compare.add_argument("verdicts", nargs="+", help="one file with two models, or two files")
-    compare.add_argument("--models", nargs=2, metavar="MODEL", help="the two to compare, where there are more")
-    compare.add_argument("--rubrics", action="store_true", help="the files hold verdicts on the same answers under two rubrics")
-    compare.add_argument("--data", metavar="FILE", help="your own questions (default: the file in data/)")
-    compare.add_argument("--judge", metavar="MODEL", help="take the rows of this judge only")
-    compare.add_argument("--attempts", type=at_least_one, metavar="K", help="attempts a question (default: the highest in the rows)")
-    add_format(compare)
-    compare.set_defaults(run=cmd_compare)
-
-    agree = commands.add_parser("agree", help="agreement of two judges on the same answers")
-    agree.add_argument("first", help="verdict rows of the first judge")
-    agree.add_argument("second", help="verdict rows of the second")
-    agree.add_argument("--judges", nargs=2, metavar="JUDGE", help="which judge of each file, where there are several")
-    add_format(agree)
-    agree.set_defaults(run=cmd_agree)
-
-    cite = commands.add_parser("cite", help="find the references in a Turkish legal text")
-    cite.add_argument("file", help="a text, or - for standard input; with --json, lines {id, text}")
-    cite.add_argument("--json", action="store_true", help="read and write JSON Lines")
-    cite.add_argument("--sources", nargs="+", default=[], metavar="FILE", help="texts or folders in which the numbers are looked up")
-    cite.set_defaults(run=cmd_cite)
-
-    check = commands.add_parser("check", help="say what a file is and whether it is as it should be")
-    check.add_argument("files", nargs="+", help="questions, answers, verdicts, batch files")
-    check.add_argument("--sources", metavar="DIR", help="statutes (JSONL by article), in which passages are looked up")
-    check.set_defaults(run=cmd_check)
-    return top
+# -- the parser
 
 
 def at_least_one(text: str) -> int:
@@ -5290,6 +5093,76 @@ def at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f'"{text}" is not a whole number from 1')
     return int(text)
+
+
+# The same option is the same in every command.
+SHARED: dict[str, dict[str, Any]] = {
+    "--data": {"metavar": "FILE", "help": "your own questions (default: the file in data/)"},
+    "--judge": {"metavar": "MODEL", "help": "take the rows of this judge only"},
+    "--attempts": {"type": at_least_one, "metavar": "K", "help": "attempts a question (default: the highest in the rows)"},
+    "--format": {"choices": ("text", "md", "csv", "json"), "default": "text", "help": "how to print (default: text)"},
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(prog="score.py", description="Terazi: the reference scorer for Turkish law.")
+    top.add_argument("--version", action="version", version=f"terazi {VERSION}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(run: Callable[[argparse.Namespace], int], told: str, *shared: str) -> Callable[..., argparse.Action]:
+        made = commands.add_parser(run.__name__.removeprefix("cmd_"), help=told)
+        made.set_defaults(run=run)
+        for option in shared:
+            made.add_argument(option, **SHARED[option])
+        return made.add_argument
+
+    add = command(cmd_facts, "score answers by key facts, offline (suite iik)", "--data", "--format")
+    add("answers", nargs="+", help="answers: .jsonl, .csv or a folder NAME/QUESTION.md")
+    add("--match", choices=("turkish", "reference"), default="turkish", help="reference: the published rule to the letter")
+    add("--explain", action="store_true", help="print what each answer has, misses and gets wrong")
+    add("--explain-dir", metavar="DIR", help="write that, one Markdown file a student")
+    add("-o", "--output", metavar="FILE", help="write verdict rows for `report`")
+    add_judge_options(command(cmd_judge, "judge answers blind, one criterion at a time (suites irac and kategori)", "--data", "--format"))
+    add = command(cmd_report, "turn verdict rows into the board", *SHARED)
+    add("verdicts", nargs="+", help="verdict rows of `judge` and `facts -o`")
+    add("--html", metavar="PAGE", help="write the board as one page that needs no network")
+    add("--weights", metavar="M/P/G/C", help="weights of met, pass^k, grounding, completed (default: 0.5/0.3125/0.125/0.0625)")
+    add = command(cmd_compare, "two models, two runs or two rubrics, with interval and tests", *SHARED)
+    add("verdicts", nargs="+", help="one file with two models, or two files")
+    add("--models", nargs=2, metavar="MODEL", help="the two to compare, where there are more")
+    add("--rubrics", action="store_true", help="the files hold verdicts on the same answers under two rubrics")
+    add = command(cmd_agree, "agreement of two judges on the same answers", "--format")
+    add("first", help="verdict rows of the first judge")
+    add("second", help="verdict rows of the second")
+    add("--judges", nargs=2, metavar="JUDGE", help="which judge of each file, where there are several")
+    add = command(cmd_cite, "find the references in a Turkish legal text")
+    add("file", help="a text, or - for standard input; with --json, lines {id, text}")
+    add("--json", action="store_true", help="read and write JSON Lines")
+    add("--sources", nargs="+", default=[], metavar="FILE", help="texts or folders in which the numbers are looked up")
+    add = command(cmd_check, "say what a file is and whether it is as it should be")
+    add("files", nargs="+", help="questions, answers, verdicts, batch files")
+    add("--sources", metavar="DIR", help="statutes (JSONL by article), in which passages are looked up")
+    return top
+
+
+def add_judge_options(add: Callable[..., argparse.Action]) -> None:
+    """The options of `judge`."""
+    add("answers", nargs="*", help="answers: .jsonl, .csv or a folder NAME/QUESTION.md")
+    add("-o", "--output", metavar="FILE", help="verdict rows; run again with the same file to go on")
+    add("--suite", choices=("irac", "kategori"), help="default: worked out from the answers")
+    add("--judge", default=JUDGE, metavar="MODEL", help=f"judge of suite irac (default: {JUDGE})")
+    add("--graders", nargs=2, default=list(GRADERS), metavar="MODEL", help="graders of suite kategori")
+    add("--tiebreak", default=TIEBREAK, metavar="MODEL", help="third grader of suite kategori")
+    add("--base-url", default=BASE_URL, metavar="URL", help=f"any OpenAI-compatible service (default: {BASE_URL})")
+    add("--key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable with the key (default: OPENAI_API_KEY)")
+    add("--concurrency", type=at_least_one, default=16, metavar="N", help="calls in flight (default: 16)")
+    add("--sources", nargs="+", default=[], metavar="FILE", help="texts or folders in which citations are looked up too")
+    add("--dry-run", action="store_true", help="say what would be asked and cost, ask nothing")
+    add("--prices", nargs=2, type=float, metavar=("IN", "OUT"), help="price of a million tokens, for --dry-run")
+    add("--batch-out", metavar="FILE", help="write the requests in the OpenAI Batch format instead of sending them")
+    add("--batch-in", metavar="FILE", help="take the results of such a file over")
+    add("--golden", action="store_true", help="check a judge on answers with known verdicts")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

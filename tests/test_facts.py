@@ -319,6 +319,7 @@ def test_match_reference_equals_the_published_rule_on_random_texts(tmp_path):
 def test_match_reference_equals_the_published_rule_bug_for_bug(text, facts):
     sheet = score.fact_sheet({"anahtar_bilgiler": facts, "yanlis_isaretler": [f[0] for f in facts[:2]]})
     result = score.match_reference(sheet, score.lower(text))
+    assert score.examine(sheet, score.Answer("iik", "m", "1", 1, text, "ok", "", {}))[1] == result        # as the command goes about it
     assert float(score.fact_score(sum(result.found), len(facts), len(result.asserted))) == pytest.approx(
         published(text, facts, [f[0] for f in facts[:2]])
     )
@@ -396,3 +397,19 @@ def test_the_shipped_class_is_scored_without_installing_anything(tmp_path):
     ran = run_score("facts", tmp_path / "data" / "examples" / "sinif.csv", script=tmp_path / "score.py", flags=("-I", "-S"))
     assert ran.code == 0 and len(re.findall(r"^\d+\. ", ran.out, re.M)) >= 5, ran.err
     assert ran.out == run_score("facts", DATA / "examples" / "sinif.csv").out
+
+
+def test_examining_an_answer_leaves_the_published_rule_as_it_is():
+    """Whatever stands around a spelling (markup, tags, addresses, capitals, spaces), both rules together find by the published one what it finds."""
+    generator = random.Random(7)
+    questions = [json.loads(line) for line in (ROOT / "data" / "iik_bench.jsonl").read_text(encoding="utf-8").splitlines()]
+    dress = ("{}", " {} ", "**{}**", "<b>{}</b>", "https://ornek.test/{}", "[x]({})", "x{}x", "\n{}\n", "\u00ad{}’", "½{}%", "{}  \t")
+    for turn in range(600):
+        question = generator.choice(questions)
+        spellings = [v for fact in question["anahtar_bilgiler"] for v in fact] + question["yanlis_isaretler"]
+        said = [generator.choice(dress[:2] if turn % 2 else dress).format(generator.choice((str, str.upper, str.title))(v)) for v in generator.sample(spellings, 4)]
+        text = "".join(said)
+        lowered = text.lower().replace("ı", "i")
+        _, found = score.examine(score.fact_sheet(question), score.Answer("iik", "m", "1", 1, text, "ok", "", {}))
+        assert found.found == [any(v.lower().replace("ı", "i") in lowered for v in fact) for fact in question["anahtar_bilgiler"]]
+        assert found.asserted == [n for n, y in enumerate(question["yanlis_isaretler"]) if y.lower().replace("ı", "i") in lowered]

@@ -547,3 +547,22 @@ def test_odd_tool_calls_do_no_harm(judge: Any, calls: list[Any]) -> None:
     with JudgeServer(steady) as server:
         assert judge(server, plain_questions(1, 1), [{"question_id": "s0", "answer": FABRICATED, "tool_calls": calls}]).code == 0
     assert len(judge.rows()) == 1
+
+
+def test_a_check_that_cannot_be_decided_is_refused_before_any_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    criteria = [{"id": "i1", "dimension": "issue", "rule": "r", "elements": [{"text": "e", "check": {"type": "statute", "any": ["boş"]}}], "reference": ""}]
+    data = write_jsonl(tmp_path / "sorular.jsonl", [{"id": "x", "area": "vergi", "difficulty": "easy", "task": "research", "question": "soru",
+                                                     "service": "legislation", "as_of": "2026-01-01", "criteria": criteria, "gold": []}])
+    given = write_jsonl(tmp_path / "cevaplar.jsonl", [{"question_id": "x", "answer": "TBK m. 1"}])
+    assert score.main(["judge", str(given), "--data", str(data), "-o", str(tmp_path / "v.jsonl")]) == 1
+    said = capsys.readouterr().err
+    assert "question x, criterion i1" in said and "boş" in said and "Traceback" not in said
+    assert not (tmp_path / "v.jsonl").exists()
+
+
+def test_a_criterion_id_that_stands_twice_in_a_question_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = {"id": "i1", "dimension": "issue", "rule": "r", "elements": [{"text": "e"}], "reference": ""}
+    data = write_jsonl(tmp_path / "sorular.jsonl", [{"id": "x", "area": "vergi", "difficulty": "easy", "task": "research", "question": "soru",
+                                                     "service": "legislation", "as_of": "2026-01-01", "criteria": [one, one], "gold": []}])
+    assert score.main(["check", str(data)]) == 1
+    assert "an id of its own" in capsys.readouterr().err

@@ -355,6 +355,17 @@ def test_kategori_board_by_hand(graded):
     assert m["interval"][0] <= m["total"] <= m["interval"][1]
 
 
+def test_kategori_interval_keeps_the_weights_and_stays_below_100(tmp_path):
+    """All full marks but one zero: resampling over all questions would give some category more questions than it has, and more than 100."""
+    questions = [{**row, "id": f"{row['id']}{n}"} for row in KATEGORI for n in "ab"]
+    data = write_jsonl(tmp_path / "k.jsonl", questions)
+    rows = [row for q in questions for row in grades("m", q["id"], dict.fromkeys(("g1", "g2"), (0 if q["id"] == "k6b" else 3, False, False)))]
+    ran = run_here("report", write_jsonl(tmp_path / "g.jsonl", rows), "--data", data, "--format", "json")
+    m = json.loads(ran.out)["models"][0]
+    # rhetorical has 15%: its two questions give 2, 1 or 0 full marks in a resample, so 100, 92.5 or 85.
+    assert (m["total"], m["interval"]) == (92.5, [85, 100])
+
+
 def test_kategori_without_a_usable_score_is_listed_out_of_the_base_and_the_total(graded):
     board = graded([*GRADED[:-2], *grades("m", "k5", {"g1": (None, None, None), "g2": (3, False, False), "g3": (0, False, False)})])
     m = board["models"][0]

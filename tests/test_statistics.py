@@ -166,6 +166,17 @@ def test_bootstrap_interval_is_near_the_normal_one_and_repeats():
     assert score.bootstrap_interval(values) == (low, high)
 
 
+def test_bootstrap_interval_within_strata_keeps_as_many_of_each():
+    """Two strata of different level: within each all values are equal, so every resample has the same mean."""
+    assert score.bootstrap_interval([1.0, 3.0, 1.0, 3.0, 1.0], ["a", "b", "a", "b", "a"]) == (1.8, 1.8)
+    assert score.bootstrap_interval([1.0, 3.0, 1.0, 3.0, 1.0], ["a"] * 5) == score.bootstrap_interval([1.0, 3.0, 1.0, 3.0, 1.0]) != (1.8, 1.8)
+
+
+def test_p_is_never_printed_as_zero():
+    assert [score.p_value(Fraction(1, n), d) for n, d in ((2, 3), (1000, 3), (1001, 3), (10001, 4), (300, 2))] == [
+        "p = 0.500", "p = 0.001", "p < 0.001", "p < 0.0001", "p < 0.01"]
+
+
 def test_bootstrap_interval_of_equal_values_is_a_point_and_of_one_value_none():
     assert score.bootstrap_interval([Fraction(1, 2)] * 5) == (0.5, 0.5)
     assert score.bootstrap_interval([Fraction(1, 2)]) is None

@@ -352,3 +352,9 @@ def test_three_hundred_kilobytes_of_anything_are_matched_in_a_few_seconds(piece)
         for hit in score.hits(score.phrase(wanted), folded):
             score.is_denied(hit)
     assert time.process_time() - began < 5
+
+
+def test_several_numbers_in_one_word_are_no_fraction():
+    """"üçte 2" is 2/3; what is written in one word before the ending may be no single number, and then nothing is a fraction of it."""
+    assert "2/3" in score.count(score.fold("alacağın üçte 2"))
+    assert "/" not in score.count(score.fold("sıra üçbirde 2 kişi"))
