@@ -1088,9 +1088,9 @@ SECOND_WORDS = "anadolu|bati|dogu|merkez"  # "İstanbul Anadolu", "Ankara Batı"
 # -- The plain copy --------------------------------------------------------------------------------------------------
 
 SPACES, HYPHENS = "\t\r\x0b\x0c\u00a0*`_", "–—"
-UNUSUAL = re.compile("[<&\u00ad\u0300-\u036f\u02bc\u2000-\u2012\u2015\u2028-\u202f\u2032\u2060-\u2064\u20ba\u2212\u3000\ufeff]")
-UNUSUAL_PART = re.compile(rf"</?[a-zA-Z][^<>]{{0,200}}>|&(?:#\d{{1,6}}|#[xX][\da-fA-F]{{1,5}}|[a-zA-Z]{{2,8}});|{UNUSUAL.pattern}")
-ADDRESS_PART = re.compile(r"(?:https?://|www\.)[^\s<>()\[\]\"]+|(?<=\w)\.(?:com|org|net|gov|edu|tr)(?:\.tr)?/[^\s<>()\[\]\"]+")
+UNUSUAL = lazy("[<&\u00ad\u0300-\u036f\u02bc\u2000-\u2012\u2015\u2028-\u202f\u2032\u2060-\u2064\u20ba\u2212\u3000\ufeff]")
+UNUSUAL_PART = lazy(rf"</?[a-zA-Z][^<>]{{0,200}}>|&(?:#\d{{1,6}}|#[xX][\da-fA-F]{{1,5}}|[a-zA-Z]{{2,8}});|{UNUSUAL.pattern}")
+ADDRESS_PART = lazy(r"(?:https?://|www\.)[^\s<>()\[\]\"]+|(?<=\w)\.(?:com|org|net|gov|edu|tr)(?:\.tr)?/[^\s<>()\[\]\"]+")
 SIGNS = {"\u02bc": "'", "\u2032": "'", "\u20ba": "¤", "\u2028": "\n", "\u2029": "\n", "<": "<", "&": "&"}
 EMPHASIS_SIGNS = {ord(sign): None for sign in "*`"}
 
@@ -1190,44 +1190,44 @@ IN_WORDS = rf"{SPOKEN}(?:\s{{1,2}}{DIGITS}\s{{1,2}}{SPOKEN}){{0,2}}(?:\s{{1,2}}{
 QUANTITY = rf"(?:{DIGITS}{EACH}(?:\s{{0,2}}{IN_WORDS})?|{IN_WORDS}){EACH}"
 RANGE = r"(?:\s?-\s?|\s(?:ila|ile|veya|ya da)\s)"
 ANY_CURRENCY = "|".join(CURRENCIES.values()).replace("€", EURO)
-MEASURE = re.compile(
+MEASURE = lazy(
     rf"(?P<high>{QUANTITY})(?:\s?\(\s?(?P<again>{QUANTITY})\s?\))?(?:"
     rf"(?:\s{{1,4}}|(?<=[\d)])\s{{0,4}})'?(?P<period>is\s?gun|gun|hafta|ay|yil|sene)"
     rf"|[.,]?\s?-?\s{{0,4}}(?P<currency>{ANY_CURRENCY})(?![a-z])"
     rf"(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?(?:(?:'[a-z]{{1,5}})?\s?\([^()\d]{{2,90}}\))?"
     r"|\s?%(?!\s?\d))")
-LOW = re.compile(rf"(?<=[\s(\"])(?P<low>{QUANTITY}){RANGE}$")  # the first end of a range, looked for before the second
+LOW = lazy(rf"(?<=[\s(\"])(?P<low>{QUANTITY}){RANGE}$")  # the first end of a range, looked for before the second
 SCALE = r"(?:bin|milyon|milyar)"
 SCALED = rf"{DIGITS}(?:\s{{0,2}}(?:bucuk\s)?{SCALE}(?![a-z]{{4}})(?:\s\d{{1,3}}\s{SCALE}(?![a-z]{{4}}))?)?"  # "1,2 milyon", "1 milyon 250 bin"
-SIGN_MONEY = re.compile(rf"(?P<currency>[$¤{EURO}]|try|usd|eur)\s?(?:(?P<low>{SCALED})\s?-\s?(?![\d.]+[/-]))?(?P<high>{SCALED})"
+SIGN_MONEY = lazy(rf"(?P<currency>[$¤{EURO}]|try|usd|eur)\s?(?:(?P<low>{SCALED})\s?-\s?(?![\d.]+[/-]))?(?P<high>{SCALED})"
                         r"(?:(?<=[a-z])[a-z]{1,3})?(?:\s?\([^()\d]{2,90}\))?")
 SAME_AGAIN = lazy(  # "yüz elli bin Türk lirası (150.000 TL)"
     rf"(?:'[a-z]{{1,5}})?\s?\(\s?(?P<sign>[$¤{EURO}])?\s?(?P<high>{QUANTITY})[.,]?\s?-?\s{{0,4}}(?:(?P<currency>{ANY_CURRENCY})(?![a-z]))?"
     rf"(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?\s?\)")
-RATE = re.compile(
+RATE = lazy(
     rf"(?:[%{PER_MILLE}]\s{{0,2}}|(?<![a-z])(?:yuzde|binde)\s{{1,2}})(?P<low>{QUANTITY}(?!\d))"
     rf"(?:{RANGE}(?:yuzde |binde |[%{PER_MILLE}]\s?)?(?P<high>{QUANTITY})(?![\d.]|\s(?:gun|ay|yil|tl|lira)))?"
     rf"(?:\s?\(\s?(?:%|yuzde |binde )?\s?{QUANTITY}\s?\))?")
-SHARE = re.compile(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*)?(?![a-z])")  # "üçte ikisi"
-FRACTION = re.compile(r"(?P<part>\d{1,3})/(?P<whole>\d{1,3})(?![\d/%]|\.\d)")
-SHARE_AFTER = re.compile(r"'(?:[sn]?[iu](?!nc)|l[iu]k|[sn]?[ae]r\s(?:pay|hisse))"
+SHARE = lazy(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*)?(?![a-z])")  # "üçte ikisi"
+FRACTION = lazy(r"(?P<part>\d{1,3})/(?P<whole>\d{1,3})(?![\d/%]|\.\d)")
+SHARE_AFTER = lazy(r"'(?:[sn]?[iu](?!nc)|l[iu]k|[sn]?[ae]r\s(?:pay|hisse))"
                          r"|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
-SHARE_BEFORE = re.compile(r"(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa)\s)[a-z]+\s){0,2}$")
-SHARE_ENDING = re.compile(r"'?(?:[sn]?[ae]r)?(?![\w/])")
-NUMBER_START = re.compile(  # one set of signs first: the search engine then looks for these only
+SHARE_BEFORE = lazy(r"(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa)\s)[a-z]+\s){0,2}$")
+SHARE_ENDING = lazy(r"'?(?:[sn]?[ae]r)?(?![\w/])")
+NUMBER_START = lazy(  # one set of signs first: the search engine then looks for these only
     rf"[\d\s(\"/%{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD})"
     rf"|(?<=\d)(?:(?<=(?:try|usd|eur).\d)|(?!\d{{0,3}}[,;]\s[^\s\d(tluade$¤{EURO}-]))|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
-WORD_IN_USE = re.compile(  # most "bir" are not
+WORD_IN_USE = lazy(  # most "bir" are not
     rf"{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
 VALUE_SIGNS = "%$¤" + PER_MILLE + EURO
-NUMBER_RUN = re.compile(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
+NUMBER_RUN = lazy(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
 DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
         rf"|(?P<d2>\d{{1,2}})\.?\s{{1,3}}(?P<month>{'|'.join(MONTHS)})[\s,]{{1,3}}(?P<y2>\d{{4}})(?!\d)"
         r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d)(?!\d))")
 UNNAMED_DATE = re.sub(r"\?P<\w+>", "?:", DATE.replace("(?P=sep)", "[./-]"))  # for use inside other patterns
 DASH_DIGITS = (r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
                r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?)?\(\w{1,8}[-/][\w./ -]{1,30}\)|\.?\(\w{1,8}\)\.?)")
-SHAPES = re.compile("|".join((
+SHAPES = lazy("|".join((
     rf"(?P<date>{DATE})",
     r"(?P<words>\d{1,3}'[td][ea]\s)",
     r"(?P<rekabet>\d\d\s?-\s?\d{1,3}\s?/\s?\d{1,4}\s?-\s?(?:\d{1,4}|m)(?![\w/]))",
@@ -1236,9 +1236,9 @@ SHAPES = re.compile("|".join((
     r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6}(?!\.?\d|\s?/))?(?![\d%/]|\.\d))",
     r"(?P<pair>\d{1,2}-\d{1,4}/\d{1,5}(?![\d/-])|\d{1,5}-\d{1,5}(?=\s+sayi(?:li)?\b|\s+e\.?\s?k\b))",
 )))
-MARK_DASH = re.compile(r"(?<![a-z])[ek]\.?-$")  # "E.-2020/1", "E-62030549-125"
-BRACKETS = re.compile(r"\(\w+[-/]")  # round ones, written for square ones: "125(6-14/21)"
-OLD_RULING = re.compile(rf"b\s?\.\s?07\.\d\.g[ie][bl][\w.]{{0,40}}{DASH_DIGITS}{{1,9}}")
+MARK_DASH = lazy(r"(?<![a-z])[ek]\.?-$")  # "E.-2020/1", "E-62030549-125"
+BRACKETS = lazy(r"\(\w+[-/]")  # round ones, written for square ones: "125(6-14/21)"
+OLD_RULING = lazy(rf"b\s?\.\s?07\.\d\.g[ie][bl][\w.]{{0,40}}{DASH_DIGITS}{{1,9}}")
 
 
 def number_value(written: str, money: bool = False) -> Number | None:
@@ -1425,25 +1425,25 @@ NO_MEASURE = (  # a number before these is no article
     rf"|bin\b|milyon|adet|kisi|numara|ada\b|parsel|m2|protokol|{ANY_CURRENCY}|{'|'.join(MONTHS)}))")
 ARTICLES = rf"{ARTICLE_NO}{PARTS}{NO_MEASURE}(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{NO_MEASURE}){{0,12}}"
 ORDINAL_ARTICLES = rf"{ARTICLE_NO}{PARTS}{ORDINAL_END}?(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{ORDINAL_END}?){{0,12}}"
-HEAD = re.compile(r"m(?<![a-z\d']m)(?:adde[a-z]*(?:\.(?=\s?\d))?|ad\.|d?\.|d?(?=\s\d))")
-AFTER_HEAD = re.compile(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES})")  # "m. 12"
-BEFORE_HEAD = re.compile(  # "12 nci maddesi", "onuncu maddesi"
+HEAD = lazy(r"m(?<![a-z\d']m)(?:adde[a-z]*(?:\.(?=\s?\d))?|ad\.|d?\.|d?(?=\s\d))")
+AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES})")  # "m. 12"
+BEFORE_HEAD = lazy(  # "12 nci maddesi", "onuncu maddesi"
     rf"(?<=[\s(\[\"])(?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam|muteakip)[a-z]*\s)?$")
-BARE = re.compile(  # "TTK 530"
+BARE = lazy(  # "TTK 530"
     rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\s{{0,2}}(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
     r"(?P<on>\s?(?:/|vd|ve devam|hukm|uyar|gereg))?")
-SHARED_HEAD = re.compile(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
+SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
     rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
-NUMBER_BEFORE = re.compile(r"(?:devami|vd\.|takip|nc[iu]\b|\d[a-z)]?|[./(-][a-z]\)?|[.)])\s{0,2}$")
-ARTICLE = re.compile(rf"(?P<kind>{KIND})?(?:(?P<no>{ARTICLE_NO})(?P<parts>{PARTS})|(?P<ordinal>{ORDINAL}))")
-RANGE_SIGN = re.compile(rf"{ORDINAL_END}?(?:\s?-\s?|\s?ila\s?)")
-AND_ON = re.compile(r"\.?\s?(?:vd\b\.?|v\.\s?d\.|ve devam[a-z]*|ve mutea[a-z]*|ve sonra[a-z]*)")
+NUMBER_BEFORE = lazy(r"(?:devami|vd\.|takip|nc[iu]\b|\d[a-z)]?|[./(-][a-z]\)?|[.)])\s{0,2}$")
+ARTICLE = lazy(rf"(?P<kind>{KIND})?(?:(?P<no>{ARTICLE_NO})(?P<parts>{PARTS})|(?P<ordinal>{ORDINAL}))")
+RANGE_SIGN = lazy(rf"{ORDINAL_END}?(?:\s?-\s?|\s?ila\s?)")
+AND_ON = lazy(r"\.?\s?(?:vd\b\.?|v\.\s?d\.|ve devam[a-z]*|ve mutea[a-z]*|ve sonra[a-z]*)")
 SIGN = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}}|(?![bs]u\b)[a-z]{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
-DETAIL = re.compile(  # "birinci fıkrasının", "ile (a) ve (b) bentleri", ", f. 2"
+DETAIL = lazy(  # "birinci fıkrasının", "ile (a) ve (b) bentleri", ", f. 2"
     rf"[\s,'\"]*(?:(?:ile|ve|nin)\s+)?(?:(?P<signs>{SIGN}(?:\s{{0,2}}(?:,|ve|ila|ile|veya|-)\s{{0,2}}{SIGN}){{0,8}})"
     rf"\s{{0,2}}(?P<noun>fikra|alt\s?ben[dt]|ben[dt])[a-z]*|(?:/\s?)?(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
 LEVELS = {"f": "paragraph", "b": "clause", "a": "sub-clause"}  # by the first letter of the noun
-PART_SIGN = re.compile(rf"{ORDINAL}|\bson\b|\d+|(?<![a-z])[a-z]{{1,4}}(?![a-z])")
+PART_SIGN = lazy(rf"{ORDINAL}|\bson\b|\d+|(?<![a-z])[a-z]{{1,4}}(?![a-z])")
 NOT_PARTS = {"ve", "ila", "ile", "ya", "da", "nci", "ncu", "inci", "uncu"}
 
 ABBREVIATIONS = {re.sub("[^a-z]", "", Page(name).plain): name for name in LAWS} | {Page(name).plain.strip(): law for name, law in SPELLINGS.items()}
@@ -1451,16 +1451,16 @@ FULL_NAMES = {name: law for law, (_, name) in LAWS.items() if name} | OTHER_NAME
 _ABBREVIATION = "|".join(r"\.?\s?".join(a) if len(a) < 4 and a.endswith("k") else r"\.?".join(a) if len(a) < 7 else a
                          for a in sorted(ABBREVIATIONS, key=len, reverse=True))
 _FULL_NAME = "|".join(sorted(FULL_NAMES, key=len, reverse=True)).replace(" ", r"\s{1,2}")
-LAW = re.compile(
+LAW = lazy(
     rf"(?<![a-z\d])(?:(?P<abbreviation>{_ABBREVIATION})(?:(?![a-z])|(?=n[iu]n))"
     r"|(?P<number>\d{3,4})(?=\s?(?:sayili|s\.|sk\b|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)"
     rf"|(?<!deniz )(?<!basin )(?P<name>{_FULL_NAME})(?:\s{{1,2}}(?:kanun|yasa)|(?<=sozlesmesi))"
     r"|(?P<other>kanun|yasa|teblig|yonetmelig|yonetmelik)(?![ie]n?\b|lar|al))")
-LAST_WORD = re.compile(r"([a-z]{3,6})(?:'[a-z]{1,4})?\.?\s*$")
-HEAD_KIND = re.compile(rf"(?<![a-z])(?P<kind>{KIND})(?:m(?:adde(?:ler[a-z]*|si)?|ad|d)?\.?\s{{0,2}})?\(?$")
-CONTRACT = re.compile(rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?$")
+LAST_WORD = lazy(r"([a-z]{3,6})(?:'[a-z]{1,4})?\.?\s*$")
+HEAD_KIND = lazy(rf"(?<![a-z])(?P<kind>{KIND})(?:m(?:adde(?:ler[a-z]*|si)?|ad|d)?\.?\s{{0,2}})?\(?$")
+CONTRACT = lazy(rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?$")
 NO_END = "".join(rf"(?<!\b{word}\.)" for word in ("asl", "huk", "tic", "mah", "bkz", "yarg", "prof"))
-SENTENCE_END = re.compile(rf"(?:[a-z\"')\]]{{3}}|\d['\"]?[a-z]{{2}})[.!?]{NO_END}\s+(?=[^\s])|\n\s*(?:\n|[-•|#>\x95])")
+SENTENCE_END = lazy(rf"(?:[a-z\"')\]]{{3}}|\d['\"]?[a-z]{{2}})[.!?]{NO_END}\s+(?=[^\s])|\n\s*(?:\n|[-•|#>\x95])")
 
 
 class Law(NamedTuple):
@@ -1668,16 +1668,16 @@ def _add_details(page: Page, found: list[Found]) -> None:
 
 # -- Official Gazette and communiqués --------------------------------------------------------------------------------
 
-GAZETTE = re.compile(r"r(?<![a-z]r)(?:esmi\s{1,2}gazete[a-z]*|\.?\s?g(?![a-z])\.?)")
+GAZETTE = lazy(r"r(?<![a-z]r)(?:esmi\s{1,2}gazete[a-z]*|\.?\s?g(?![a-z])\.?)")
 GAZETTE_PIECE = (rf"(?P<date>{UNNAMED_DATE})"
                  rf"|\(?\s?(?:(?P<nth>\d|{ORDINAL})\s?['.]?\s?(?:[iu]?nc[iu])?\s)?(?P<extra>muk(?:errer)?\b\.?)[a-z]*\s?\)?"
                  r"|(?P<no>\d{2}\.?\d{3}|\d{4})(?![\d/.]\d|\d|\s?say[a-z]*\s(?:[a-z]+\s){0,3}(?:kanun|yasa|khk))")
-PIECES = re.compile(GAZETTE_PIECE)
+PIECES = lazy(GAZETTE_PIECE)
 GLUE = (r"[\s,:()\[\]/'.-]*(?:(?:tarih(?:li|inde|i)?|gun(?:lu)?|sayi(?:li|si)?|no(?:lu)?|numarali|nusha[a-z]*|t|s|ve|[dn][ei]n?|resmi gazete)\b"
         r"[\s,:()\[\]/'.-]*){0,5}")
 _ANY_PIECE = re.sub(r"\?P<\w+>", "?:", GAZETTE_PIECE)
-BEFORE_GAZETTE = re.compile(rf"(?<![\d./-])(?:(?:{_ANY_PIECE}){GLUE}){{1,3}}(?:t\.?c\.?\s)?$")
-AFTER_GAZETTE = re.compile(rf"(?:{GLUE}(?:{_ANY_PIECE})){{1,3}}")
+BEFORE_GAZETTE = lazy(rf"(?<![\d./-])(?:(?:{_ANY_PIECE}){GLUE}){{1,3}}(?:t\.?c\.?\s)?$")
+AFTER_GAZETTE = lazy(rf"(?:{GLUE}(?:{_ANY_PIECE})){{1,3}}")
 
 
 def _gazettes(page: Page) -> Iterator[Found]:
@@ -1717,18 +1717,18 @@ def _pieces(match: re.Match[str] | None) -> dict[str, re.Match[str]]:
     return pieces
 
 
-COMMUNIQUE = re.compile(
+COMMUNIQUE = lazy(
     r"teblig(?!\s?(?:ed|et|olun|al|tarih|memur|mazbata|sure|masraf|gun|ve\b|edil)|[a-z]*\s(?:edil|etmis|olun|tarihi))[a-z]*")
 COMMUNIQUE_NO = (r"(?P<no>\d{4}-\d{2}/\d{1,3}|\d{4}/\d{1,3}|[ivx]{1,5}\s?-\s?\d{1,3}(?:\.\d{1,2}){0,2}(?:\.[a-z])?"
                  r"|\d{1,3}(?![\d/.-]\d|\d))")
 NO_MARK = r"(?:seri|sira|teblig)?\s?(?:no|sayi(?:si)?|numara(?:si)?)\b\s?[.:]{0,2}\s?"
-BEFORE_COMMUNIQUE = re.compile(
+BEFORE_COMMUNIQUE = lazy(
     rf"(?<![\w/.-]){COMMUNIQUE_NO}\)?\s?(?:sayili|(?:seri|sira)\s?(?:no|numara)|n[ou]'?\.?\s?lu|numarali)"
     r"(?![^\n]*(?:sayili|sirkuler|kararname))[^\n]{0,160}$")
-MARKED_COMMUNIQUE = re.compile(  # "Seri No: 23 KDV Tebliği"
+MARKED_COMMUNIQUE = lazy(  # "Seri No: 23 KDV Tebliği"
     rf"(?<![a-z])(?:seri|sira)\s?(?:no|numarasi)\s?[.:]{{0,2}}\s?{COMMUNIQUE_NO}\)?(?:\s(?!sayili|sirkuler|kararname)[a-z.'()]+){{0,8}}\s$")
-MORE_COMMUNIQUES = re.compile(rf"(?<![\w/.-]){COMMUNIQUE_NO}\s?(?:,|ve)\s$")  # "[2021/2, 2021/3 ve] 2021/4 sayılı"
-AFTER_COMMUNIQUE = re.compile(
+MORE_COMMUNIQUES = lazy(rf"(?<![\w/.-]){COMMUNIQUE_NO}\s?(?:,|ve)\s$")  # "[2021/2, 2021/3 ve] 2021/4 sayılı"
+AFTER_COMMUNIQUE = lazy(
     rf"(?:'?[a-z]{{0,4}})?\s?(?:(?:\(\s?|,\s?(?!teblig))?(?:seri\s?:\s?[a-z]\s?,?\s?)?{NO_MARK}|\(?\s?(?=\S{{0,9}}[/-]))(?<![a-z]){COMMUNIQUE_NO}"
     r"(?!\s?(?:gun|ay|yil|%|md|m\.|mad|inci|nci|uncu|ncu|\.|sayili|no)|'?[iu]?nc[iu])")
 
@@ -1754,35 +1754,35 @@ def _communiques(page: Page) -> Iterator[Found]:
 
 # -- Decisions of courts ---------------------------------------------------------------------------------------------
 
-MARK_BEFORE = re.compile(
+MARK_BEFORE = lazy(
     r"(?<![a-z'])(?:(?P<esas>e|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|karar|karari(?=\s?[:(])|kr))\s?\.?\s?"
     r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(]*$")
-MARK_AFTER = re.compile(
+MARK_AFTER = lazy(
     r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)|(?P<esas>(?:e\b\.?|esas(?:in[a-z]*)?\b)(?!\s?blok)"
     r"|d\s?\.\s?is\b|degisik\s+is\b|basvuru\b|b\.\s?no\b)"
     r"|(?P<karar>k\b\.?|karar\b(?! +(?:tarih|no\b|sayisi(?!\s+ile)))))\)?")
-BETWEEN = re.compile(rf"(?:[\s,;|.:()/\"-]*(?:ve|ile|sayili|karar tarihi|tarih(?:li)?|t|{UNNAMED_DATE})(?![a-z\d])){{0,4}}[\s,;|.:()/\"-]*")
-BETWEEN_UNMARKED = re.compile(r"\s*[-/|]?\s*")
-LIST_BETWEEN = re.compile(r"\s*(?:,|,?\s?ve)\s+")
+BETWEEN = lazy(rf"(?:[\s,;|.:()/\"-]*(?:ve|ile|sayili|karar tarihi|tarih(?:li)?|t|{UNNAMED_DATE})(?![a-z\d])){{0,4}}[\s,;|.:()/\"-]*")
+BETWEEN_UNMARKED = lazy(r"\s*[-/|]?\s*")
+LIST_BETWEEN = lazy(r"\s*(?:,|,?\s?ve)\s+")
 NOUN = r"(?:karar|ilam|hukum|hukm|dosya|basvuru)"
 SAYILI = r"(?:sayi|sayili|nolu|no'lu|numarali)\b"
-NAMED_AFTER = re.compile(rf"\s?{SAYILI}\s(?P<words>(?:(?!ile |ve )[a-z.'\d]+\s){{0,7}}?)(?P<noun>{NOUN})(?P<plural>lar|ler)?")
-SAID_AFTER = re.compile(r"\s?sayi(?:li)?\s")  # "14408-6120 sayı ile onanmıştır"
-OTHER_NUMBER = re.compile(
+NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?P<words>(?:(?!ile |ve )[a-z.'\d]+\s){{0,7}}?)(?P<noun>{NOUN})(?P<plural>lar|ler)?")
+SAID_AFTER = lazy(r"\s?sayi(?:li)?\s")  # "14408-6120 sayı ile onanmıştır"
+OTHER_NUMBER = lazy(
     r"[^a-z](?:sorusturma|iddianame|arabuluculuk|takip|fatura|irsaliye|ihale|police|yevmiye|sira|seri|ilan|rapor|parsel|ada(?!na\b|let|paz)|tel"
     r"|faks|dahili|sicil)[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
-OTHER_AFTER = re.compile(
+OTHER_AFTER = lazy(
     r"[\s,]*(?:(?:sayili|nolu|no'lu|numarali)\s)?(?:(?!karar|ilam|huk[um]m|dosya)[a-z]+\s)?(?:sor(?:usturma|\.)|iddianame|teblig|genelge|kanun"
     r"|yonetmelik|direktif|tuzug|kararname|takip|icra|ihale(?! kurul)|ab\b|at\b|buro|donem|arabuluculuk|sirkuler|fatura|yevmiye"
     r"|yonetim kurul|meclis|encumen|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
-OTHER_BODY = re.compile(
+OTHER_BODY = lazy(
     r"\b(?:belediye|meclis|sirket|yonetim kurul|encumen|bakanlik|bakanlig|valili|ortaklar kurul|cumhurbaskan|kooperatif|sozlesme)")
-ANAPHORA = re.compile(
+ANAPHORA = lazy(
     r"(?:(?:ayni|anilan|adi gecen|mezkur|bahsi gecen|soz konusu|ilgili|ozel)\s+(?:mahkeme|daire|kurul|genel kurul)"
     r"|(?<![a-z] )mahkeme(?:nin|ce|sinin|miz))[a-z]*")
-OWN_COURT = re.compile(r"(?:ayni|anilan|adi gecen|mezkur|soz konusu)\s(?:mahkeme|daire)|mahkeme(?:miz|ce\b)")
-VERB = re.compile(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu](?:r)?)\b[,;]?\s")  # after "... kaldırılmış, dosya" the court is another
-SPACED_OUT = re.compile(r"(?<![a-z])(?:[a-z] ){3,}[a-z](?![a-z])")
+OWN_COURT = lazy(r"(?:ayni|anilan|adi gecen|mezkur|soz konusu)\s(?:mahkeme|daire)|mahkeme(?:miz|ce\b)")
+VERB = lazy(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu](?:r)?)\b[,;]?\s")  # after "... kaldırılmış, dosya" the court is another
+SPACED_OUT = lazy(r"(?<![a-z])(?:[a-z] ){3,}[a-z](?![a-z])")
 
 
 def _instance_pattern(name: str) -> str:
@@ -1794,16 +1794,16 @@ def _instance_pattern(name: str) -> str:
 _INSTANCES = "|".join(_instance_pattern(name) for name in sorted(INSTANCES, key=len, reverse=True))
 _LETTERS = "|".join(filter(None, INSTANCES.values()))
 _NAMES = list(COURTS)
-COURT = re.compile(r"\b(?:" + "|".join(
+COURT = lazy(r"\b(?:" + "|".join(
     [f"(?P<c{i}>(?:{pattern.replace('?P<n>', f'?P<n{i}>')})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
     + [rf"(?P<instance>(?:{_INSTANCES})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)(?!\s+sifat)|(?:{_LETTERS})(?![a-z]))"]) + ")")
 CONNECTING = r"[\s,:;()|/'.-]*"
-DATE_BEFORE = re.compile(
+DATE_BEFORE = lazy(
     rf"(?:{CONNECTING}(?:tarih(?:li|inde)?|gun(?:lu)?|t|ve|karar[a-z]*|ilam[a-z]*|tarihi|numarasi|sayisi"
     rf"|verdigi|verilen|sayili|esas|e|k|no)\b){{0,5}}{CONNECTING}")
-DATE_ENDS = re.compile(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
-DATE_AND_COURT = re.compile(r"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?|t\.)[\s,]*(?:ve\s)?(?:[a-z]+\s){0,2}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?")
-DATE_AFTER = re.compile(
+DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
+DATE_AND_COURT = lazy(r"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?|t\.)[\s,]*(?:ve\s)?(?:[a-z]+\s){0,2}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?")
+DATE_AFTER = lazy(
     rf"(?:{CONNECTING}(?:sayili|nolu|numarali|karar(?=\s*t)|(?:karar|ilam)[a-z]*(?=\s(?:\(|\S+\starihinde\sver))"
     rf"|tarihi?|k\.?t|t|ve|lu|gunlu)(?![a-z])){{0,4}}{CONNECTING}")
 DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış"
@@ -1812,19 +1812,19 @@ DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde 
     rf"\s(?:{UNNAMED_DATE}\starihinde\syapil[a-z]*(?:\solup)?,?\s)?(?P<day>{UNNAMED_DATE})(?:'[td][ae]n?|\starihinde|\sgunu)"
     r"\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
     r"(?:karara bagla|karar ver|kararini ver|ihlal|huk[um]m|sonuclandir|red|kabul|verdi|verilen|verilmis|esastan)")
-FILED = re.compile(rf"\s?{SAYILI}\s(?:bireysel\s)?basvuru(?!(?:su)?n?da)[a-z]*\s(?!hakk|uzer|kar|no|ilis|yon|bak)")
-INDIVIDUAL = re.compile(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
-DATE_OF_OTHER = re.compile(  # "tarihli ve E. 2020/1", "tarihli rapor": the date of what comes next
+FILED = lazy(rf"\s?{SAYILI}\s(?:bireysel\s)?basvuru(?!(?:su)?n?da)[a-z]*\s(?!hakk|uzer|kar|no|ilis|yon|bak)")
+INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
+DATE_OF_OTHER = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor": the date of what comes next
     rf"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?)\s*(?:ve|,)?\s*(?:[ek]\s?[.:]|esas|\d|yargitay|danistay)"
     rf"|['\s]*(?:tarihli|gunlu)\s(?!(?:[a-z]+\s){{0,2}}{NOUN}|sayili)")
-STRASBOURG = re.compile(r"(?!(?:19|20)\d\d/)\d{3,6}/\d\d$")
-OF_A_YEAR = re.compile(r"(?:19|20)\d\d/")
-OLD_PAIR = re.compile(r"\d{1,5}-\d{1,5}$|\d{1,3}/\d{1,3}$|\d{1,2}-\d+/\d+$")  # "4465-4248", "7/7", "1-520/738"
-JOINT = re.compile(r"(\d{4}/)?(\d+(?:-\d+(?=/))?)[-/](\d+)$")
-COURT_BEHIND = re.compile(rf"\s?(?:{SAYILI}|tarihli)\s")  # "4/11 sayılı İçtihadı Birleştirme Kararı"
-COURT_IN_BRACKETS = re.compile(r"[^()\n]{0,60}[(\[]")  # "12/1/2022, § 48 (AYM)"
-DATE_LABEL = re.compile(r"karar(?:in)? (?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
-OTHER_DATE = re.compile(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
+STRASBOURG = lazy(r"(?!(?:19|20)\d\d/)\d{3,6}/\d\d$")
+OF_A_YEAR = lazy(r"(?:19|20)\d\d/")
+OLD_PAIR = lazy(r"\d{1,5}-\d{1,5}$|\d{1,3}/\d{1,3}$|\d{1,2}-\d+/\d+$")  # "4465-4248", "7/7", "1-520/738"
+JOINT = lazy(r"(\d{4}/)?(\d+(?:-\d+(?=/))?)[-/](\d+)$")
+COURT_BEHIND = lazy(rf"\s?(?:{SAYILI}|tarihli)\s")  # "4/11 sayılı İçtihadı Birleştirme Kararı"
+COURT_IN_BRACKETS = lazy(r"[^()\n]{0,60}[(\[]")  # "12/1/2022, § 48 (AYM)"
+DATE_LABEL = lazy(r"karar(?:in)? (?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
+OTHER_DATE = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
 
 
 class Docket(NamedTuple):
@@ -2178,7 +2178,7 @@ def numbers_in(reference: Reference) -> list[tuple[str, str]]:
     return [(role, reference.norm[role].casefold()) for role in ("esas", "karar", "sayi") if reference.norm.get(role)]
 
 
-WHOLE_NUMBER = re.compile(r"(?<![\w./-])(?:b\.)?\d[\w./()\[\]-]{3,80}")
+WHOLE_NUMBER = lazy(r"(?<![\w./-])(?:b\.)?\d[\w./()\[\]-]{3,80}")
 
 
 def read_source(text: str) -> Source:
@@ -2204,7 +2204,7 @@ def cited_in(reference: Reference, source: Source) -> bool:
     return all(stands(role, number) for role, number in numbers_in(reference))
 
 
-NUMBER_IN_TEXT = re.compile(rf"(?<![\w.,/-])(?:{QUANTITY})(?![a-z\d/]|[.,]\d)")
+NUMBER_IN_TEXT = lazy(rf"(?<![\w.,/-])(?:{QUANTITY})(?![a-z\d/]|[.,]\d)")
 
 
 def checked(text: str, check: dict[str, Any]) -> bool:
@@ -2754,7 +2754,8 @@ def facts_board(tallies: Tallies, blank: Mapping[str, Tally], questions: Mapping
     """The table of models, their paired comparison with the first, and the figures by topic. Used by `facts` and by `report`."""
     scores = sorted((fact_scores(model, by_question, blank) for model, by_question in tallies.items()), key=lambda s: (-s.score, s.model))
     facts, specific = sum(t.facts for t in blank.values()), sum(t.specific for t in blank.values())
-    models: list[Row] = [{"rank": place, "model": s.model, "score": 100 * s.score, "strict": s.strict and 100 * s.strict, "specific_found": s.specific_found,
+    models: list[Row] = [
+              {"rank": place, "model": s.model, "score": 100 * s.score, "strict": s.strict and 100 * s.strict, "specific_found": s.specific_found,
                "specific": s.specific, "false_markers": s.asserted, "unanswered": s.unanswered, "as_published": 100 * s.published,
                "facts_that_differ": s.differ, "by_question": {q: 100 * v for q, v in zip(blank, s.by_question, strict=True)}}
               for place, s in zip(ranks([s.score for s in scores]), scores, strict=True)]
