@@ -2801,6 +2801,8 @@ FATAL = {401: "the key was refused; check the key in {env}", 402: "the account h
 UNREACHABLE = ("gaierror", "ConnectionRefusedError", "SSLCertVerificationError")     # before the first reply: a wrong address, not a fault
 REPLACED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": None, "temperature": None}
 
+IDLE_CLOSED = "the server closed an idle connection"
+
 
 class Fault(Exception):
     """A transport fault: worth another try. `wait` is what the server asked for, in seconds."""
@@ -2870,6 +2872,7 @@ class Service:
         self.pause_until = 0.0
         self.stopped = threading.Event()
         self.lock = threading.Lock()
+        self.fault_told = False
         self.ever_replied = False
         self.kept = threading.local()                        # a worker's open connection
         self.in_flight: dict[int, tuple[float, http.client.HTTPConnection]] = {}
@@ -2890,6 +2893,7 @@ class Service:
                 wait = min(wait * 2, LONGEST_PAUSE)
                 if time.monotonic() + pause > deadline:
                     raise Fault(f"no reply within {self.deadline:.0f} s; the last fault: {fault}") from None
+                self._tell_once(fault)
                 if fault.wait is not None:
                     with self.lock:
                         self.pause_until = max(self.pause_until, time.monotonic() + pause)
@@ -2897,6 +2901,15 @@ class Service:
                     self.stopped.wait(pause)
             except KeyError as parameter:
                 self._learn(str(parameter.args[0]), sent)
+
+    def _tell_once(self, fault: Fault) -> None:
+        """Say the run's first fault that is tried again; a service that only ever fails must not look like a slow one."""
+        if str(fault) == IDLE_CLOSED:
+            return
+        with self.lock:
+            told, self.fault_told = self.fault_told, True
+        if not told:
+            say(f"notice: {fault}; such calls are tried again for up to {self.deadline:.0f} s each")
 
     def _wait_for_pause(self, deadline: float) -> None:
         import time
@@ -2937,7 +2950,7 @@ class Service:
         except (OSError, http.client.HTTPException) as error:
             self._close()
             if not fresh and isinstance(error, (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)):
-                raise Fault("the server closed an idle connection", 0.0) from None
+                raise Fault(IDLE_CLOSED, 0.0) from None
             if not self.ever_replied and type(error).__name__ in UNREACHABLE:
                 raise InputError(f"{self.url.scheme}://{self.url.netloc} cannot be reached ({error}); check --base-url") from None
             raise Fault(f"{type(error).__name__}: {error}") from None
@@ -3529,6 +3542,16 @@ def mend_tail(path: Path) -> None:
         say(f"{path}: notice: an interrupted run left the last line torn; it was mended, what is missing is made again")
 
 
+def lock_or_refuse(file: io.FileIO, path: Path) -> None:
+    """Two runs writing to one file would pay for everything twice; the lock ends with its process."""
+    with contextlib.suppress(ImportError):                  # Windows has no fcntl, and so no lock
+        import fcntl
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{path}: another run is writing to this file; wait for it or name another with -o", 2) from None
+
+
 class Store:
     """The verdict rows of a run: a file whose rows are appended whole and flushed (a kill loses none that was written, and a later run goes
     on from it), or memory where no file is wanted."""
@@ -3555,6 +3578,7 @@ class Store:
             if self.file is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self.file = open(self.path, "ab", buffering=0)      # noqa: SIM115  (it stays open as long as the run)
+                lock_or_refuse(self.file, self.path)
             written = self.file.write(data)
             if written < len(data):                          # the disk is full: no torn row for another to be appended to
                 self.file.truncate(self.file.seek(0, os.SEEK_END) - written)

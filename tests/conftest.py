@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
@@ -70,3 +71,8 @@ def shared_case(case_id: str) -> Row:
     if not path.exists():
         pytest.skip("the shared case log is not there")
     return next(row for row in read_jsonl(path) if row["id"] == case_id)
+
+
+# Timings of single examples say nothing on a shared machine; the suite's own time is what is kept small.
+settings.register_profile("terazi", deadline=None)
+settings.load_profile("terazi")

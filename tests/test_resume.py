@@ -288,3 +288,15 @@ def test_a_full_disk_is_said_in_a_line_and_what_is_written_stays_whole(tmp_path:
         (tmp_path / "kararlar.jsonl").write_bytes(rows)         # on a larger disk the run goes on
         assert run_score(*command(tmp_path, server)).code == 0
     assert state(tmp_path) == undisturbed
+
+
+def test_two_runs_on_one_file_are_refused(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    output = tmp_path / "kararlar.jsonl"
+    with open(output, "ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        store = score.Store(output)
+        with pytest.raises(score.InputError) as refused:
+            store.append({"suite": "irac"})
+    assert refused.value.code == 2 and "another run" in refused.value.lines[0]
+    assert output.read_bytes() == b""
