@@ -513,6 +513,7 @@ class Service:
         self.client, self.model, self.key = client, model, key
         self.parameters = dict(parameters)
         self.refused: list[str] = []
+        self.replied = False  # whether the server has ever answered, well or badly
         self.first = 0.0  # when the first request of the run went out
         self.proven = asyncio.Event()  # set by the first good reply
         self.pause_until = 0.0  # one pause for all workers
@@ -565,7 +566,12 @@ class Service:
             status, content, headers = error.status_code, error.response.content, error.response.headers
         except (openai.APIError, OSError) as error:
             cause = error.__cause__ or error
+            if not self.replied and type(cause).__name__ == "ConnectError":  # refused, no such host, no certificate
+                base = self.client.base_url
+                address = f"{base.scheme}://{base.netloc.decode()}"
+                raise UserError(self.hide(f"{address} cannot be reached ({cause}); check --base-url")) from None
             raise Trouble("retry", self.hide(f"{type(cause).__name__}: {cause}")) from None
+        self.replied = True
         return read_reply(status, self.hide(content.decode("utf-8", "replace")), headers, sent)
 
     def hide(self, text: str) -> str:
@@ -861,6 +867,9 @@ def cmd_run(args: argparse.Namespace) -> int:
     if importlib.util.find_spec("openai") is None:
         raise UserError('run.py needs the package openai; type: pip install "openai>=3,<4" (or: uv run run.py ...)', 2)
     url, key = endpoint(args.base_url), read_key(args.key_env)
+    for path in (args.data, args.system):
+        if path and not path.exists():
+            raise UserError(f"{path}: there is no such file", 2)
     questions = read_questions(args.data, [name.strip() for name in args.only.split(",")] if args.only else [])
     plan = make_plan(args)
     if args.output.exists() and args.output.samefile(args.data):

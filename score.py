@@ -78,7 +78,7 @@ import sys
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -794,7 +794,7 @@ def read_answers(paths: Sequence[str], suite: str, questions: Mapping[str, Row])
             earlier = latest.get(key)
             if earlier and in_order:
                 problems.add(answer.where, f'a second answer of "{answer.model}" to question {answer.question_id} (the first: '
-                             f"{earlier.where}); number the attempts or remove one")
+                             f"{earlier.where}); remove one, or number the attempts")
             elif earlier:
                 better = earlier if answer.missing and not earlier.missing else answer
                 say(f"{answer.where}: notice: attempt {answer.attempt} of \"{answer.model}\" at question {answer.question_id} is also at "
@@ -978,6 +978,9 @@ def _read_wide(path: Path, suite: str, reader: Any, header: Sequence[str], colum
         if not any(cell.strip() for cell in cells):
             continue
         name = cells[name_at].strip() if name_at is not None and name_at < len(cells) else ""
+        if any(cell.strip() for cell in cells[len(header):]):
+            problems.add(where, f"has {len(cells)} cells under {len(header)} columns; expected quotation marks around an answer with the separator")
+            continue
         if not name:
             problems.add(where, "has no student; expected a name in a column such as Öğrenci, Ad Soyad, student or name")
             continue
@@ -4019,7 +4022,7 @@ class IracRows(CriterionRows):
         columns = {"score": "score", "95% interval": "interval", "group": "group", "met": "met", f"pass^{k}": "pass^k", f"pass@{k}": "pass@k",
                    "grounding": "grounding", "completed": "completed", "answered only": "answered_only", "agreement": "agreement", "null": "null",
                    "seconds": "seconds"}
-        tables = [model_table(f"irac: {len(self.questions)} questions, {k} attempts each", columns, models, notes),
+        tables = [model_table(f"irac: {len(self.questions)} questions, {k} attempt{'s' * (k > 1)} each", columns, models, notes),
                   Table("criteria met by dimension", ["model", *DIMENSIONS], [[m["model"], *m["by_dimension"].values()] for m in models], []),
                   *[Table(f"criteria met by {field}", ["model", *columns], [[s.model, *[met_where(s, self.questions, field, c) for c in columns]]
                           for s in scores], []) for field, columns in (("area", AREAS["irac"]), ("difficulty", DIFFICULTIES))]]
@@ -4166,6 +4169,10 @@ def met_where(score: ModelScore, questions: Mapping[str, Row], field: str, value
 def run_notes(run: IracRows, scores: Sequence[ModelScore], kinds: Mapping[str, Mapping[Kind, int]], k: int) -> list[str]:
     """What a reader must know of the conditions: absences, nulls, missing quotes, mixtures."""
     notes = []
+    given = {s.model: max((n for q in s.questions.values() for n, a in enumerate(q.attempts, 1) if a is not NO_ATTEMPT), default=0) for s in scores}
+    if len(set(given.values())) > 1:
+        notes.append(f"The models have different numbers of attempts ({', '.join(f'{m} {n}' for m, n in given.items())}) and absent ones count as "
+                     f"unanswered: compare them with --attempts {min(given.values()) or 1}.")
     for s in scores:
         notes += [f"{s.model}: {note}" for note in [*attempt_notes(s, k), *kind_notes(kinds.get(s.model, {}))]]
         if replaced := run.replaced[s.model]:
@@ -4694,11 +4701,20 @@ def read_law(folder: Path) -> dict[tuple[str, str], str]:
 # -- facts
 
 
+def say_unasked(path: Path, questions: Mapping[str, Row], answered: Collection[str]) -> None:
+    """Questions that nobody answered count as unanswered for everybody; more likely they were not asked."""
+    unasked = [q for q in questions if q not in answered]
+    if unasked:
+        say(f"notice: nobody has an answer to {len(unasked)} of {len(questions)} questions of {path.name} ({_sample(unasked)}); they count as "
+            "unanswered. If they were not asked, give the file of those that were with --data.")
+
+
 def cmd_facts(args: argparse.Namespace) -> int:
     """Score answers to suite iik by its key facts, offline."""
     path = data_path("iik", args.data)
     questions = read_questions(path, "iik")
     answers = read_answers(args.answers, "iik", questions)
+    say_unasked(path, questions, {a.question_id for a in answers})
     gc.freeze()                                             # they stay to the end: the collector need not walk them again and again
     sheets = {question_id: fact_sheet(row) for question_id, row in questions.items()}
     blank = {question_id: nothing(sheet) for question_id, sheet in sheets.items()}
@@ -4744,7 +4760,7 @@ def cmd_judge(args: argparse.Namespace) -> int:
         raise InputError("expected -o FILE for the verdict rows", 2)
     if not (args.answers or args.golden):
         raise InputError("expected answers: .jsonl, .csv or a folder", 2)
-    job = golden_job(args.judge) if args.golden else make_job(args)
+    job = golden_job(args.judge or JUDGE) if args.golden else make_job(args)
     store = Store(Path(args.output) if args.output else None)
     requests: list[Call] = []
     unknown: dict[int, str] | None = None
@@ -4823,8 +4839,10 @@ def make_job(args: argparse.Namespace) -> Job:
     questions = read_questions(path, suite)
     answers = read_answers(args.answers, suite, questions)
     if suite == "kategori":
+        if args.judge:
+            raise InputError("--judge is for suite irac; suite kategori takes its readers from --graders A B and --tiebreak C", 2)
         return kategori_job(answers, questions, read_rubrics(path.parent / "kategori_rubrics.json"), args.graders, args.tiebreak, args.concurrency)
-    return irac_job(answers, questions, args.judge, read_sources(args.sources), args.concurrency)
+    return irac_job(answers, questions, args.judge or JUDGE, read_sources(args.sources), args.concurrency)
 
 
 def suite_of_input(args: argparse.Namespace) -> str:
@@ -4850,10 +4868,20 @@ def read_rubrics(path: Path) -> Row:
     return dict(rubrics)
 
 
+SOURCE_KINDS = (".txt", ".md", ".jsonl")
+
+
 def read_sources(paths: Sequence[str]) -> list[Source]:
-    """Texts in which citations are looked up: files, or all .txt, .md, .jsonl of a folder."""
-    files = [file for name in paths for file in (sorted(p for p in Path(name).rglob("*") if p.suffix.lower() in (".txt", ".md", ".jsonl"))
-                                                 if Path(name).is_dir() else [Path(name)])]
+    """Texts in which citations are looked up: files, or all .txt, .md and .jsonl of a folder. What is not read is said, for a number that
+    stands in it would look as if it stood nowhere."""
+    files: list[Path] = []
+    for path in map(Path, paths):
+        inside = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        files += (readable := [p for p in inside if not path.is_dir() or p.suffix.lower() in SOURCE_KINDS])
+        if not readable:
+            raise InputError(f"{path}: has no text to look numbers up in; expected files of the kinds {', '.join(SOURCE_KINDS)}", 2)
+        if len(readable) < len(inside):
+            say(f"{path}: notice: {len(inside) - len(readable)} files of other kinds than {', '.join(SOURCE_KINDS)} were not read")
     return [read_source(_read_text(file)) for file in files]
 
 
@@ -4920,10 +4948,12 @@ def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> 
     """Verdict rows by suite, with the question file they belong to. Rows of other judges are left out where one is asked for."""
     found: dict[str, tuple[Path, Any]] = {}
     problems = Problems()
+    answered: dict[str, set[str]] = {suite: set() for suite in READERS}
     others: Counter[str] = Counter()
     taken = 0
     for name, line, row in rows_of(names, problems):
         suite = row["suite"]
+        answered[suite].add(row["question_id"])
         if judge and row.get("judge", judge) != judge:
             others[row["judge"]] += 1
             continue
@@ -4936,6 +4966,8 @@ def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> 
         if wrong:
             problems.add(f"{name}:{line}", wrong)
     problems.refuse()
+    for suite, (path, rows) in found.items():
+        say_unasked(path, rows.questions, answered[suite])
     if judge and others and not taken:
         raise InputError(f"no verdicts of {judge}; the judges are {_sample(sorted(others))}", 2)
     if others:
@@ -5030,7 +5062,8 @@ def read_judge(name: str, judge: str | None) -> tuple[str, dict[tuple[Any, ...],
                 latest[key] = row
     problems.refuse()
     if len(judges) != 1:
-        raise InputError(f"{name}: has verdicts of {len(judges)} judges ({', '.join(sorted(judges))}); choose one of each file by name", 2)
+        known = sorted({row["judge"] for _, _, row in rows_of([name], Problems()) if "row" not in row})
+        raise InputError(f"{name}: its judges are {', '.join(known)}; choose one of each file with --judges A B", 2)
     return judges.pop(), latest
 
 
@@ -5091,7 +5124,7 @@ def cmd_cite(args: argparse.Namespace) -> int:
     """Print the references of a text; with --sources, which decision, Board and ruling numbers stand in those sources."""
     sources = read_sources(args.sources)
     if args.json:
-        for line, row in read_rows(Path(args.file)):
+        for line, row in read_rows(Path("/dev/stdin" if args.file == "-" else args.file)):
             if not isinstance(row.get("text"), str):
                 raise InputError(f'{args.file}:{line}: "text" is {shown(row.get("text"))}; expected a text')
             print(to_json(cite_row(row)))
@@ -5176,7 +5209,7 @@ def add_judge_options(add: Callable[..., argparse.Action]) -> None:
     add("answers", nargs="*", help="answers: .jsonl, .csv or a folder NAME/QUESTION.md")
     add("-o", "--output", metavar="FILE", help="verdict rows; run again with the same file to go on")
     add("--suite", choices=("irac", "kategori"), help="default: worked out from the answers")
-    add("--judge", default=JUDGE, metavar="MODEL", help=f"judge of suite irac (default: {JUDGE})")
+    add("--judge", metavar="MODEL", help=f"judge of suite irac (default: {JUDGE})")
     add("--graders", nargs=2, default=list(GRADERS), metavar="MODEL", help="graders of suite kategori")
     add("--tiebreak", default=TIEBREAK, metavar="MODEL", help="third grader of suite kategori")
     add("--base-url", default=BASE_URL, metavar="URL", help=f"any OpenAI-compatible service (default: {BASE_URL})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 from conftest import DATA, read_jsonl, run_score, write_jsonl
@@ -50,7 +51,22 @@ def full(one, two, three):
 
 def test_jsonl_model_defaults_to_the_file_name_and_ids_compare_as_text(data, tmp_path):
     path = write_jsonl(tmp_path / "Ayşe Ç.jsonl", [{"question_id": 1, "answer": RIGHT}, {"question_id": "2", "answer": HALF}])
-    assert scored(data, path) == ({"Ayşe Ç": full(100, 50, 0)}, "")
+    scores, said = scored(data, path)
+    assert scores == {"Ayşe Ç": full(100, 50, 0)}
+    assert said.startswith("notice: nobody has an answer to 1 of 3 questions of sorular.jsonl (3)") and said.count("\n") == 1
+
+
+def test_nothing_is_said_where_somebody_has_answered_each_question(data, tmp_path):
+    rows = [{"question_id": 1, "answer": RIGHT, "model": "a"}, {"question_id": 2, "answer": HALF, "model": "b"}, {"question_id": 3, "answer": "", "model": "b"}]
+    assert scored(data, write_jsonl(tmp_path / "x.jsonl", rows))[1] == ""
+
+
+def test_a_row_with_more_cells_than_columns_is_refused(data, tmp_path):
+    path = tmp_path / "form.csv"
+    path.write_text("Ad Soyad,1,2,3\nAli,rücu, devlet,imzala,x\n", encoding="utf-8")
+    with pytest.raises(score.InputError) as refused:
+        score.read_answers([str(path)], "iik", score.read_questions(Path(data), "iik"))
+    assert f"{path}:2: has 5 cells under 4 columns" in str(refused.value)
 
 
 def test_attempts_count_up_by_themselves_and_their_mean_is_the_score(data, tmp_path):

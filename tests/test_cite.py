@@ -1,6 +1,8 @@
 """The reference parser: labelled texts, what is never labelled, comparing, and texts meant to break it."""
 import json
 import re
+import subprocess
+import sys
 import time
 import unicodedata
 from collections import Counter
@@ -178,3 +180,19 @@ def test_linear_on_hostile_texts(unit):
     seconds(1000)
     small, large = min(seconds(20_000) for _ in range(3)), seconds(160_000)
     assert large < max(0.5, 40 * small)
+
+
+def test_a_folder_without_readable_texts_is_no_source(tmp_path):
+    brief = tmp_path / "brief.txt"
+    brief.write_text("Yargıtay 11. HD, E. 2020/1, K. 2021/2", encoding="utf-8")
+    (tmp_path / "pdfs").mkdir()
+    (tmp_path / "pdfs" / "karar.pdf").write_bytes(b"%PDF")
+    done = subprocess.run([sys.executable, "score.py", "cite", str(brief), "--sources", str(tmp_path / "pdfs")], cwd=HERE.parent, capture_output=True,
+                          text=True, encoding="utf-8")
+    assert done.returncode == 2 and "has no text to look numbers up in" in done.stderr and "NOT FOUND" not in done.stdout
+
+
+def test_cite_reads_json_lines_from_standard_input():
+    done = subprocess.run([sys.executable, "score.py", "cite", "-", "--json"], cwd=HERE.parent, input='{"id": 1, "text": "TBK m. 1"}\n',
+                          capture_output=True, text=True, encoding="utf-8")
+    assert json.loads(done.stdout)["refs"][0]["norm"]["article"] == "1"

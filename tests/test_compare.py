@@ -187,7 +187,7 @@ def test_agreement_does_not_depend_on_the_order_of_rows(agreed):
 
 def test_several_judges_in_a_file_must_be_chosen(tmp_path):
     file = write_jsonl(tmp_path / "v.jsonl", [*judged("x", "PF"), *judged("y", "PP")])
-    assert "verdicts of 2 judges (x, y)" in run_here("agree", file, file).err
+    assert "its judges are x, y" in run_here("agree", file, file).err
     assert told("agree", file, file, "--judges", "x", "y")["groups"]["all"]["agreement"] == 50
 
 

@@ -566,3 +566,9 @@ def test_a_criterion_id_that_stands_twice_in_a_question_is_refused(tmp_path: Pat
                                                      "service": "legislation", "as_of": "2026-01-01", "criteria": [one, one], "gold": []}])
     assert score.main(["check", str(data)]) == 1
     assert "an id of its own" in capsys.readouterr().err
+
+
+def test_judge_is_refused_for_kategori_which_names_its_graders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = write_jsonl(tmp_path / "c.jsonl", [{"question_id": "tbk-01", "answer": "x"}])
+    assert score.main(["judge", str(given), "--suite", "kategori", "--judge", "ayse", "--batch-out", str(tmp_path / "b.jsonl")]) == 2
+    assert "--graders" in capsys.readouterr().err and not (tmp_path / "b.jsonl").exists()

@@ -257,6 +257,48 @@ def test_P20_faults_are_retried(data: Path, fault: Reply) -> None:
     assert (code, len(server.requests), found[0]["answer"], found[0]["rerun"]) == (0, 3, "Tamam.", None)
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1:{port}", "terazi-yok.invalid"])
+def test_a_server_that_cannot_be_reached_ends_the_run_at_once(data: Path, host: str, capsys: Any) -> None:
+    with MockServer([chat()]) as server:  # a port that is free again afterwards
+        port = server.url.split(":")[2].split("/")[0]
+    address, out = "http://" + host.format(port=port), data.parent / "a.jsonl"
+    assert run.main(["--data", str(data), "--model", "m", "--base-url", address + "/v1", "-o", str(out)]) == 1
+    text = capsys.readouterr().err
+    assert f"stopped: {address} cannot be reached (" in text and "; check --base-url" in text
+    assert "trying again" not in text and out.read_bytes() == b""
+
+
+def test_a_server_that_goes_away_after_a_reply_is_tried_again() -> None:
+    import openai
+
+    with MockServer([error(503, "yoğun")]) as server:
+        address = server.url
+
+    async def ask() -> str:
+        async with openai.AsyncOpenAI(base_url=address, api_key="none", max_retries=0) as client:
+            service = run.Service(client, "m", {}, "")
+            service.replied = True
+            with pytest.raises(run.Trouble) as trouble:
+                await service.post([], {}, {}, time.monotonic() + 5)
+            return trouble.value.kind
+
+    assert asyncio.run(ask()) == "retry"
+
+
+def test_an_error_reply_is_a_reply() -> None:
+    with MockServer([error(503, "yoğun")]) as server:
+        async def ask() -> bool:
+            import openai
+
+            async with openai.AsyncOpenAI(base_url=server.url, api_key="none", max_retries=0) as client:
+                service = run.Service(client, "m", {}, "")
+                with pytest.raises(run.Trouble):
+                    await service.post([], {}, {}, time.monotonic() + 5)
+                return service.replied
+
+        assert asyncio.run(ask())
+
+
 def test_P21_error_in_a_200(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     busy = {"id": None, "choices": None, "error": {"code": 429, "message": "yoğunluk"}}
     with MockServer([busy, {"error": {"code": 502, "message": "üst sunucu"}}, chat()]) as server:
@@ -674,9 +716,9 @@ def test_without_openai_it_says_what_to_type(data: Path) -> None:
     (["--extra-body", '{"stream": true}'], 2, "stream"),
     (["--only", "1,9"], 1, "id 9"),
     (["--tools", "yok.py"], 2, "yok.py"),
-    (["--system", "yok.txt"], 1, "yok.txt"),
+    (["--system", "yok.txt"], 2, "yok.txt: there is no such file"),
     (["-o", "{data}"], 2, "question file"),
-    (["--data", "yok.jsonl"], 1, "yok.jsonl"),
+    (["--data", "yok.jsonl"], 2, "run.py: yok.jsonl: there is no such file\n"),
 ])
 def test_wrong_use_gets_a_sentence(data: Path, options: list[str], code: int, words: str, capsys: Any) -> None:
     with MockServer([chat()]) as server:

@@ -92,6 +92,15 @@ def test_read_by_any_way_of_writing(folder: Path) -> None:
     assert "bulunamadı" in oku("İİK", "999")
 
 
+def test_text_without_headings_or_articles_is_found(tmp_path: Path) -> None:
+    (tmp_path / "kararlar").mkdir()
+    (tmp_path / "kararlar" / "karar.txt").write_text("Karar metni.\nYargıtay bozdu.\n", encoding="utf-8")
+    (tmp_path / "kararlar" / "bos.txt").write_text("", encoding="utf-8")
+    ara, oku = corpus_tools.tools(str(tmp_path / "kararlar"))
+    assert ara("bozdu") == "[karar.txt parça 1] \nKarar metni.\nYargıtay bozdu."
+    assert oku("karar.txt", "parça 1").endswith("Yargıtay bozdu.")
+
+
 @pytest.mark.parametrize("query", [
     "", "?", "ne", '"', "AND OR NOT", "a* NEAR(b", "m. 65'in", "head:x", "\ud83d", "x" * 10_000,
     " ".join(f"söz{n}" for n in range(3000))])

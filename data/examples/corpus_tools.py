@@ -145,8 +145,9 @@ def plain_places(text: str, name: str) -> Iterator[Place]:
     before = text[: heads[0].start()] if heads else text
     for count, piece in enumerate(pieces(before), 1):
         yield Place(name, f"parça {count}", "", piece)
-    for head, following in zip(heads, [*heads[1:], None], strict=True):
-        body = text[head.start() : following.start() if following else len(text)].strip()
+    ends = [*(head.start() for head in heads), len(text)][1:]
+    for head, end in zip(heads, ends, strict=True):
+        body = text[head.start() : end].strip()
         if head["number"]:
             kind = (head["kind"] or "").replace("I", "ı").replace("İ", "i").lower()
             number = re.sub(r"\s", "", head["number"])
