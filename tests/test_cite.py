@@ -173,13 +173,13 @@ def test_linear_on_hostile_texts(unit):
     """Doubling the text must not multiply the time by much more than two."""
     def seconds(size: int) -> float:
         text = unit * (size // len(unit))
-        start = time.perf_counter()
+        start = time.process_time()                          # of this process alone: the machine may be busy
         references(text)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(1000)
-    small, large = min(seconds(20_000) for _ in range(3)), seconds(160_000)
-    assert large < max(0.5, 40 * small)
+    small, large = min(seconds(20_000) for _ in range(3)), min(seconds(160_000) for _ in range(2))
+    assert large < max(1.0, 40 * small)
 
 
 def test_a_folder_without_readable_texts_is_no_source(tmp_path):
