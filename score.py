@@ -673,6 +673,7 @@ def _counted_hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
 def _hits_at(wanted: Phrase, folded: str, anchor: str, at: int) -> Iterator[Hit]:
     """Places of a phrase with a number at this anchor, by counting what stands around it; a place further off has an anchor of its own."""
     left, right = max(0, at - len(wanted.counted) - 60), at + len(wanted.counted) + 20
+    right = min(right + 200, max(folded.find(" ", right), 0) or len(folded))                  # no word is cut: it may be a number's
     at_end = wanted.folded.endswith(anchor) and anchor not in wanted.signs                    # after a sign the number may go on
     if (at_end and wanted.ending and not wanted.ending.match(folded, at + len(anchor))) \
             or not any(map((folded[max(0, at - 16):at] if wanted.follows else folded[left:right]).__contains__, wanted.signs)) \

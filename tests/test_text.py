@@ -174,6 +174,7 @@ def test_the_slow_reader_knows_the_spec_examples():
 @example("yedi gün", "on yedi gün")
 @example("30 gün", "itiraz otuz bir gün")
 @example("yüzde on", "yüzde onbeş")
+@example("%20", "yüzde yirmi dokuzyüzdoksandokuz gün")
 def test_a_phrase_is_found_exactly_where_a_slow_whole_text_reader_finds_it(wanted, text):
     assert found(wanted, text) is slowly_found(wanted, text)
 
