@@ -4632,6 +4632,7 @@ Findings = Iterator[tuple[str, str]]        # id of a question, and what is wron
 
 
 def check_iik(questions: Mapping[str, Row]) -> Findings:
+    """What is wrong with questions of suite iik beyond their fields: where, and the finding."""
     for question_id, row in questions.items():
         variants = [(n, v, fold(v)) for n, fact in enumerate(row["anahtar_bilgiler"], 1) for v in fact]
         for n, v, folded in variants:
@@ -4647,6 +4648,7 @@ def check_iik(questions: Mapping[str, Row]) -> Findings:
 
 
 def check_irac(questions: Mapping[str, Row], law: Statutes | None) -> Findings:
+    """What is wrong with questions of suite irac beyond their fields; `law` is the text of statutes, for the passages."""
     for question_id, row in questions.items():
         if missing := [step for step in STEPS if step not in {c["dimension"] for c in row["criteria"]}]:
             yield question_id, f"no criterion on {', '.join(missing)}"
@@ -4664,6 +4666,7 @@ def check_irac(questions: Mapping[str, Row], law: Statutes | None) -> Findings:
 
 
 def check_criterion(criterion: Row) -> Iterator[str]:
+    """What is wrong with one criterion."""
     for element in criterion["elements"]:
         if word := JUDGEMENT_WORDS.search(fold(element["text"])):
             yield f'"{word[0]}" leaves the element to judgement'
