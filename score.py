@@ -87,6 +87,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 if TYPE_CHECKING:
     import datetime
     import http.client
+    import queue
 
 VERSION = "1.0.0"
 
@@ -237,7 +238,9 @@ def _parsed(raw: bytes) -> tuple[Any, str]:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open for reading, or say in a sentence why not."""
+    """Open for reading ("-" is standard input), or say in a sentence why not."""
+    if str(path) == "-":
+        return sys.stdin.buffer
     try:
         if path.is_dir():
             raise InputError(f"{path}: is a folder; expected a file", 2)
@@ -3107,6 +3110,16 @@ def judge_call(service: Service, call: Call) -> Row:
     return {**row, "reason": f"no usable reply in {TRIES}; finish_reason={reply.finish}", "raw": last}
 
 
+def work_off(service: Service, waiting: queue.SimpleQueue[Call | None], finished: queue.SimpleQueue[Row | BaseException]) -> None:
+    """A worker: judge calls until there is a None or the run is stopped."""
+    while (call := waiting.get()) and not service.stopped.is_set():
+        try:
+            finished.put(judge_call(service, call))
+        except BaseException as error:                       # what stops the run: first said, so that it is what is raised
+            finished.put(error)
+            service.stopped.set()
+
+
 def run_calls(service: Service, calls: Iterable[Call], concurrency: int, keep: Callable[[Row], None]) -> None:
     """Judge all calls with so many workers; `keep` gets each row, in the caller's thread, as it is finished. The first calls are under way
     while later ones are still worked out."""
@@ -3117,14 +3130,6 @@ def run_calls(service: Service, calls: Iterable[Call], concurrency: int, keep: C
     finished: queue.SimpleQueue[Row | BaseException] = queue.SimpleQueue()
     workers: list[threading.Thread] = []
     left, looked = 0, time.monotonic()
-
-    def work() -> None:
-        while (call := waiting.get()) and not service.stopped.is_set():
-            try:
-                finished.put(judge_call(service, call))
-            except BaseException as error:                   # what stops the run: first said, so that it is what is raised
-                finished.put(error)
-                service.stopped.set()
 
     def take(patience: float) -> None:
         nonlocal left, looked
@@ -3145,7 +3150,7 @@ def run_calls(service: Service, calls: Iterable[Call], concurrency: int, keep: C
             waiting.put(call)
             left += 1
             if len(workers) < concurrency:
-                workers.append(threading.Thread(target=work, daemon=True))
+                workers.append(threading.Thread(target=work_off, args=(service, waiting, finished), daemon=True))
                 workers[-1].start()
             while not finished.empty():
                 take(0)
@@ -5128,12 +5133,12 @@ def cmd_cite(args: argparse.Namespace) -> int:
     """Print the references of a text; with --sources, which decision, Board and ruling numbers stand in those sources."""
     sources = read_sources(args.sources)
     if args.json:
-        for line, row in read_rows(Path("/dev/stdin" if args.file == "-" else args.file)):
+        for line, row in read_rows(Path(args.file)):
             if not isinstance(row.get("text"), str):
                 raise InputError(f'{args.file}:{line}: "text" is {shown(row.get("text"))}; expected a text')
             print(to_json(cite_row(row)))
         return 0
-    text = sys.stdin.buffer.read().decode("utf-8", "replace") if args.file == "-" else _read_text(Path(args.file))
+    text = _read_text(Path(args.file))
     unknown = 0
     for r in references(text):
         found = ""

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ SHARED = ROOT.parent / "shared"
 DATA = ROOT / "data"
 FIXTURES = ROOT / "tests" / "fixtures"
 Row = dict[str, Any]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 sys.path[:0] = [path for path in (str(ROOT), str(ROOT / "tests")) if path not in sys.path]
 
@@ -78,3 +80,13 @@ def shared_case(case_id: str) -> Row:
 settings.register_profile("terazi", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "terazi"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Any:
+    """The system's Chromium; who asks for it skips itself where playwright or Chromium is absent."""
+    from playwright import sync_api
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
