@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -21,6 +22,8 @@ SHARED = ROOT.parent / "shared"
 DATA = ROOT / "data"
 FIXTURES = ROOT / "tests" / "fixtures"
 Row = dict[str, Any]
+SHOTS = os.environ.get("SHOTS")              # a folder for a screenshot of each view of the pages
+AXE = importlib.util.find_spec("axe_playwright_python")      # carries axe-core, which finds faults of accessibility
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 sys.path[:0] = [path for path in (str(ROOT), str(ROOT / "tests")) if path not in sys.path]
@@ -90,3 +93,21 @@ def browser() -> Any:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
         yield browser
         browser.close()
+
+
+def look(page: Any, name: str, full_page: bool = False) -> None:
+    """Keep a screenshot where SHOTS asks for it; nothing is wider than the window, and axe-core finds no fault."""
+    if SHOTS:
+        page.screenshot(path=f"{SHOTS}/{name}.png", full_page=full_page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+    if AXE and AXE.origin:
+        page.evaluate(Path(AXE.origin).with_name("axe.min.js").read_text(encoding="utf-8"))      # by the driver, which the page's policy does not bind
+        found = page.evaluate("""async () => (await axe.run()).violations.map(v =>
+            [v.impact, v.id, v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? ""))])""")
+        assert found == [], name
+
+
+def skip_without_axe() -> None:
+    """Say, at the end of a test that looks, that accessibility was left out."""
+    if AXE is None:
+        pytest.skip("the views fit; their accessibility was not checked (pip install axe-playwright-python)")
