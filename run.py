@@ -198,24 +198,31 @@ class Question(NamedTuple):
     suite: str | None
 
 
+def question_of(row: Json) -> Question:
+    """The question a row holds, or ValueError with what was expected."""
+    name = "soru" if "soru" in row else "question"
+    identity, text = row.get("id"), row.get(name)
+    if isinstance(identity, bool) or not isinstance(identity, (int, str)) or identity == "":
+        raise ValueError(f'"id" is {identity!r}; expected text or a whole number')
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError(f'"{name}" is {text!r}; expected the text of the question')
+    return Question(identity, text, next((suite for mark, suite in SUITES.items() if mark in row), None))
+
+
 def read_questions(path: Path, only: Collection[str] = ()) -> list[Question]:
     """The questions of a file, or of those only the ones whose ids are given."""
     found: dict[str, Question] = {}
     lines: dict[str, int] = {}
     wrong = []
     for number, row in read_rows(path, path.read_bytes()):
-        name = "soru" if "soru" in row else "question"
-        identity, text = row.get("id"), row.get(name)
-        if isinstance(identity, bool) or not isinstance(identity, (int, str)) or identity == "":
-            wrong.append(f'{path}:{number}: "id" is {identity!r}; expected text or a whole number')
-        elif str(identity) in found:
-            wrong.append(f'{path}:{number}: "id" {identity} stands on line {lines[str(identity)]} too')
-        elif not isinstance(text, str) or not text.strip():
-            wrong.append(f'{path}:{number}: "{name}" is {text!r}; expected the text of the question')
-        else:
-            suite = next((suite for mark, suite in SUITES.items() if mark in row), None)
-            found[str(identity)] = Question(identity, text, suite)
-            lines[str(identity)] = number
+        try:
+            question = question_of(row)
+            name = str(question.id)
+            if name in found:
+                raise ValueError(f'"id" {name} stands on line {lines[name]} too')
+            found[name], lines[name] = question, number
+        except ValueError as error:
+            wrong.append(f"{path}:{number}: {error}")
     wrong += [f"{path}: no question has the id {name} (--only)" for name in only if name not in found]
     if wrong or not found:
         raise UserError("\n".join(wrong) or f"{path}: no questions; expected one JSON object a line")
@@ -245,35 +252,32 @@ class Answers:
         self.file.seek(0)
         data = self.file.read()
         whole = data.rstrip(b"\0")
-        start = whole.rfind(b"\n") + 1
+        last = whole.rpartition(b"\n")[2]
         try:
-            ending = b"\n" if whole[start:] and parse_object(whole[start:].decode("utf-8-sig")) else b""
+            if last:
+                parse_object(last.decode("utf-8-sig"))
         except ValueError:
             line = whole.count(b"\n") + 1
             say(f"{self.path}:{line}: the last line is torn; it was removed and is asked again")
-            whole, ending = whole[:start], b""
+            whole, last = whole.removesuffix(last), b""
         if whole != data:
             self.file.truncate(len(whole))
-        self.file.write(ending)
+        if last:
+            self.file.write(b"\n")
         return whole
 
     def done(self, model: str, setup: str, questions: Iterable[Question]) -> set[tuple[str, str]]:
         """The (question, attempt) pairs this model has answered in this setup."""
+        ours = [row for row in self.rows if row.get("model") == model and row.get("status", "ok") != "error"]
+        if any(row.get("setup", setup) != setup for row in ours):
+            raise UserError(
+                f"{self.path}: {model} has answers here with other settings (system prompt, tools, limits or"
+                " parameters); give another -o or --label", 2,
+            )
         shas = {str(q.id): digest(q.text) for q in questions}
-        done: set[tuple[str, str]] = set()
-        for row in self.rows:
-            key = (str(row.get("question_id")), str(row.get("attempt", 1)))
-            if row.get("model") != model or row.get("status", "ok") == "error":
-                continue
-            if row.get("setup", setup) != setup:
-                raise UserError(
-                    f"{self.path}: {model} has answers here with other settings (system prompt, tools,"
-                    " limits or parameters); give another -o or --label",
-                    2,
-                )
-            if row.get("question_sha") in (None, shas.get(key[0])):
-                done.add(key)
-        return done
+        keys = [(str(row.get("question_id")), str(row.get("attempt", 1))) for row in ours]
+        asked = zip(keys, ours, strict=True)  # a question that was changed since is asked again
+        return {key for key, row in asked if row.get("question_sha") in (None, shas.get(key[0]))}
 
     def append(self, row: Json) -> None:
         """One row, one write: a kill leaves it whole, or torn at the file's end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -586,6 +587,15 @@ def test_P09_torn_end_is_repaired(data: Path, tail: bytes, capsys: pytest.Captur
     assert (f"{path}:2" in capsys.readouterr().err) == (tail[:4] == b'{"qu')
 
 
+@pytest.mark.parametrize("line", [b"{}", b'{"a": 1}', b"\xef\xbb\xbf{}"])
+def test_a_whole_last_line_is_ended(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(line)
+    with contextlib.closing(run.Answers(path)) as answers:
+        answers.append({"b": 2})
+    assert path.read_bytes() == line + b'\n{"b": 2}\n'
+
+
 def test_P09_last_line_without_end_and_bad_middle(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = data.parent / "answers.jsonl"
     with MockServer([chat("yeni")]) as server:
@@ -733,6 +743,41 @@ def test_progress_has_an_eta(data: Path, capsys: pytest.CaptureFixture[str]) -> 
     with MockServer([chat()]) as server:
         go(data, server)
     assert re.search(r"6/6 attempts, about 0\.0 min left", capsys.readouterr().err)
+
+
+def test_the_end_says_how_attempts_ended_and_which_tools_were_never_called(
+    data: Path, tools: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = [chat("", tool_calls=[call("ara", {"q": "a"}), call("yok", {})]), chat("Bitti."), chat("Yarım", "length")]
+    with MockServer(script) as server:
+        go(data, server, "--only", "1", "--attempts", "2", "--concurrency", "1", "--tools", str(tools))
+        assert "\n1 ok, 1 length; tools never called: bekle, uzun, yarim, cik\n" in capsys.readouterr().err
+        server.script = [error(402)]
+        go(data, server, "--only", "1", "--attempts", "2", "--concurrency", "1", "--tools", str(tools))
+        assert "never called" not in capsys.readouterr().err  # nothing was asked
+        server.script = [chat()]
+        go(data, server, "--attempts", "1", "--only", "2", "--tools", str(tools))
+    assert "\n1 ok; tools never called: ara, " in capsys.readouterr().err
+
+
+def test_the_summary_is_there_when_the_run_is_stopped(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with MockServer([chat(), error(402)]) as server:
+        assert go(data, server, "--concurrency", "1")[0] == 1
+    text = capsys.readouterr().err
+    assert "\n1 ok\n" in text and text.index("1 ok") < text.index("stopped: HTTP 402") and "goes on" in text
+
+
+def test_only_an_empty_file_of_its_own_is_removed(data: Path) -> None:
+    path = data.parent / "answers.jsonl"
+    with MockServer([error(401)]) as server:
+        assert go(data, server)[0] == 1 and not path.exists()
+        write(path, [{"question_id": 9, "model": "sahte", "answer": "x"}])
+        before = path.read_bytes()
+        assert go(data, server)[0] == 1 and path.read_bytes() == before
+    if os.name != "nt":
+        answers = run.Answers(Path(os.devnull))
+        answers.close()
+        assert Path(os.devnull).exists()
 
 
 def test_header_lists_the_sections_and_names_the_statuses() -> None:
