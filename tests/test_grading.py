@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import CHROMIUM, SHOTS, look, skip_without_axe
+from conftest import CHROMIUM, NASTY, SHOTS, look, skip_without_axe, whole_text
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = sync_api.expect
@@ -151,7 +151,7 @@ def downloaded(page, click) -> str:
 
 def save_results(page, grader: str = "Ayşe") -> list[dict]:
     set_in_menu(page, lambda: page.fill("#grader", grader))
-    return [json.loads(line) for line in downloaded(page, lambda: page.click("#save")).splitlines()]
+    return [json.loads(line) for line in downloaded(page, lambda: page.click("#save")).split("\n") if line]
 
 
 def set_in_menu(page, action) -> None:
@@ -525,6 +525,29 @@ def test_hostile_names_everywhere(page, tmp_path):
     page.set_input_files("#second", write_lines(tmp_path / "s.jsonl", [result(row, {"verdict": "PASS", "reason": evil, "quote": evil}, evil)]))
     expect(page.locator("#meetings")).to_contain_text(evil)
     assert page.evaluate("window.hacked") is None
+
+
+def test_nothing_nasty_is_run_or_lost(page, tmp_path):
+    """Every text as answer, criterion, element and reference; quoted whole, it comes out as it went in."""
+    path, rows = tmp_path / "nasty.jsonl", []
+    for nasty in NASTY:
+        text = IRAC.format(question=nasty, nonce="0123456789abcdef", answer=nasty, unverified=nasty, dimension="kural", rule=nasty, elements=f"1. {nasty}", reference=nasty)
+        rows.append({**request(""), "custom_id": short_hash(repr(nasty)), "body": {"model": nasty, "messages": [{"role": "system", "content": nasty}, {"role": "user", "content": text}]}})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    open_batch(page, path)
+    items = json.loads(page.evaluate("JSON.stringify(state.items)"))
+    assert [[item["answer"], item["criterion"], item["elements"][0], item["reference"], item["judge"]] for item in items] == [[text] * 5 for text in NASTY]
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    for _ in NASTY:
+        page.evaluate("getSelection().selectAllChildren(document.getElementById('answer'))")
+        for key in "qfn":
+            page.keyboard.press(key)
+    expect(page.locator("#progress-text")).to_have_text(f"{len(NASTY)} / {len(NASTY)} karara bağlandı")
+    trimmed = page.evaluate("state.items.map(item => item.answer.trim().toWellFormed())")
+    saved = save_results(page)
+    assert [row["custom_id"] for row in saved] == [row["custom_id"] for row in rows]
+    assert [reply_of(row)["quote"] for row in saved] == trimmed and all(text in whole_text(whole) for text, whole in zip(trimmed, NASTY, strict=True))
+    assert page.locator("main img, main script").count() == 0 and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_the_page_asks_nothing_of_any_network():
