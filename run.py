@@ -789,14 +789,6 @@ def summary(rows: list[Json], tools: Iterable[str]) -> str:
 # == Command line =============================================================================
 
 
-def whole(text: str) -> int:
-    """A whole number from 1."""
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
-
-
 def parser() -> argparse.ArgumentParser:
     """The options; `python run.py --help` shows them."""
     p = argparse.ArgumentParser(
@@ -812,10 +804,10 @@ def parser() -> argparse.ArgumentParser:
     add("--system", type=Path, metavar="FILE", help="a system prompt (default: none)")
     add("--tools", action="append", default=[], metavar="FILE.py[=ARGUMENT]", help="tools; repeatable")
     add("--only", metavar="IDS", help="only these questions: ids, separated by commas")
-    add("--attempts", type=whole, default=ATTEMPTS, metavar="N", help="attempts a question (default: %(default)s)")
-    add("--concurrency", type=whole, default=4, metavar="N", help="attempts at once (default: %(default)s)")
+    add("--attempts", type=int, default=ATTEMPTS, metavar="N", help="attempts a question (default: %(default)s)")
+    add("--concurrency", type=int, default=4, metavar="N", help="attempts at once (default: %(default)s)")
     add("--minutes", type=float, default=MINUTES, metavar="N", help="an attempt's time (default: %(default)g)")
-    add("--max-requests", type=whole, default=MAX_REQUESTS, metavar="N", help="an attempt's (default: %(default)s)")
+    add("--max-requests", type=int, default=MAX_REQUESTS, metavar="N", help="an attempt's (default: %(default)s)")
     add("--extra-body", default="{}", metavar="JSON", help="fields of each request, such as"
         ' {"temperature": 0, "max_tokens": 4000} or router options (default: max_tokens 16000 and nothing else)')
     return p
@@ -844,6 +836,8 @@ def cmd_run(args: argparse.Namespace) -> int:
     """Reads, and asks what is missing."""
     if importlib.util.find_spec("openai") is None:
         raise UserError('run.py needs the package openai; type: pip install "openai>=3,<4" (or: uv run run.py ...)', 2)
+    if not all(number > 0 for number in (args.attempts, args.concurrency, args.max_requests, args.minutes)):
+        raise UserError("--attempts, --concurrency, --max-requests and --minutes: expected numbers above 0", 2)
     url, key = endpoint(args.base_url), read_key(args.key_env)
     for path in (args.data, args.system):
         if path and not path.exists():

@@ -204,6 +204,8 @@ def test_sorting_by_mouse_and_keyboard(show, full, figures):
     page.keyboard.press("Enter")                                  # the focus stays on the head that was clicked
     assert column(page, "Sıralama", 2) == [m["model"] for m in reversed(seconds)]
     expect(page.locator("#status")).to_have_text("Saniye sütununa göre azalan sıralandı.")
+    head(page, "Sorular", "model-çınar").click()
+    expect(page.locator("#status")).to_have_text("model-çınar sütununa göre azalan sıralandı.")
     head(page, "Sıralama", "Maliyet").click()
     assert column(page, "Sıralama", 15)[-2:] == ["-", "-"]        # what has no value is last either way
     head(page, "Sıralama", "Maliyet").click()

@@ -726,6 +726,8 @@ def test_without_openai_it_says_what_to_type(data: Path) -> None:
     (["--base-url", "api.ornek.invalid"], 2, "http://"),
     (["--extra-body", "{"], 2, "--extra-body"),
     (["--extra-body", '{"stream": true}'], 2, "stream"),
+    (["--attempts", "0"], 2, "above 0"),
+    (["--minutes", "nan"], 2, "above 0"),
     (["--only", "1,9"], 1, "id 9"),
     (["--tools", "yok.py"], 2, "yok.py"),
     (["--system", "yok.txt"], 2, "yok.txt: there is no such file"),
