@@ -160,6 +160,11 @@ def parse_object(text: str) -> Json:
     return value
 
 
+def as_object(value: Any) -> Json:
+    """An object as it is; anything else a server may send in its place holds nothing."""
+    return value if isinstance(value, dict) else {}
+
+
 def read_rows(path: Path, data: bytes) -> list[tuple[int, Json]]:
     """(line number, row) for each line; every malformed line is named before giving up."""
     rows, wrong = [], []
@@ -458,8 +463,9 @@ def split_message(message: Json) -> tuple[str, str]:
 def count(record: Attempt, reply: Json) -> None:
     """Adds what a reply says of its tokens, its cost and who served it."""
     record.requests += 1
-    usage = reply.get("usage") or {}
-    numbers = {**(usage.get("prompt_tokens_details") or {}), **(usage.get("completion_tokens_details") or {}), **usage}
+    usage = as_object(reply.get("usage"))
+    details = [as_object(usage.get(name)) for name in ("prompt_tokens_details", "completion_tokens_details")]
+    numbers = {**details[0], **details[1], **usage}
     for name in ("prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "reasoning_tokens"):
         if isinstance(numbers.get(name), int):
             record.usage[name] = record.usage.get(name, 0) + numbers[name]
@@ -528,12 +534,11 @@ def wait_seconds(header: str | None, now: float, backoff: float) -> float:
 def read_reply(status: int, body: str, headers: Mapping[str, str], sent: Collection[str]) -> Json:
     """The reply in a response; an error, in a 200 too, is raised."""
     try:
-        data = clean(json.loads(body, parse_constant=no_constant))
+        data = as_object(clean(json.loads(body, parse_constant=no_constant)))
     except (ValueError, RecursionError):
-        data = None
-    data = data if isinstance(data, dict) else {}
+        data = {}
     choices = data.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    choice = as_object(choices[0]) if isinstance(choices, list) and choices else {}
     error = data.get("error") or choice.get("error") or {}
     if status == 200 and not error and isinstance(choice.get("message"), dict):
         return data

@@ -488,6 +488,20 @@ def test_arguments_are_checked_against_the_hints(tools: Path, arguments: Any, sa
     assert asyncio.run(run.use_tool(run.load_tools([str(tools)]), "ara", arguments)).startswith(said)
 
 
+def test_arguments_may_have_any_name(tmp_path: Path) -> None:
+    names = ("function", "tools", "arguments", "self")
+    path = tmp_path / "adlar.py"
+    path.write_text(f"def tools(a):\n    def ara({', '.join(names)}):\n        return function + self\n    return [ara]\n")
+    given = dict.fromkeys(names, "a")
+    assert asyncio.run(run.use_tool(run.load_tools([str(path)]), "ara", given)) == "aa"
+
+
+@pytest.mark.parametrize("usage", [[1], "çok", {"prompt_tokens_details": [1], "completion_tokens": 5}])
+def test_an_answer_is_kept_whatever_its_usage_says(data: Path, usage: Any) -> None:
+    row = one(data, [chat("Yedi gün.", usage=usage)])
+    assert (row["status"], row["answer"], row["rerun"]) == ("ok", "Yedi gün.", None)
+
+
 def test_P24_every_call_id_is_answered(data: Path, tools: Path) -> None:
     calls = [call("ara", '{"q": "m. 65', "c1"), call("ara", "null", "c2"), call("ara", {"q": "hata"}, "c3"),
              call("yok", {}, "c4"), call("ara", {"q": "gecikmiş itiraz"}, "c5"), call("ara", {"z": 1}, "c6")]
