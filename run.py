@@ -84,7 +84,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl
 
 Json = dict[str, Any]
 
@@ -498,13 +498,15 @@ def endpoint(base_url: str) -> str:
     >>> endpoint("https://api.ornek.invalid"), endpoint("https://api.ornek.invalid/api/v1/")
     ('https://api.ornek.invalid/v1/chat/completions', 'https://api.ornek.invalid/api/v1/chat/completions')
     """
-    parts = urlsplit(base_url.strip("\ufeff \t\r\n"))
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UserError(f"--base-url {base_url}: expected an address with http:// or https://", 2)
-    path = parts.path.rstrip("/")
-    if not path.endswith("/chat/completions"):
-        path = (path or "/v1") + "/chat/completions"
-    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+    address, mark, query = base_url.strip("\ufeff \t\r\n").partition("?")
+    host = r"https?://(?:[\w.-]+|\[[\da-f:.]+\])(?::(?P<port>\d{1,5}))?"
+    named = re.fullmatch(rf"{host}(?:/[!-~]*)?", address, re.ASCII)
+    if not named or int(named["port"] or 0) > 65535 or not re.fullmatch(r"[!-~]*", query):
+        raise UserError(f"--base-url {base_url}: expected an address such as https://api.openai.com/v1", 2)
+    address = address.rstrip("/")
+    if not address.endswith("/chat/completions"):
+        address += ("" if "/" in address.partition("://")[2] else "/v1") + "/chat/completions"
+    return address + mark + query
 
 
 def read_key(name: str) -> str:
@@ -578,11 +580,14 @@ class Service:
         import openai
 
         base, _, query = url.rpartition("/chat/completions")
-        self.client = openai.AsyncOpenAI(
-            base_url=base, api_key=key or "none", max_retries=0, default_query=dict(parse_qsl(query[1:])),
-            timeout=openai.Timeout(None, connect=30),  # an attempt has a deadline of its own
-            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),  # the key would go along
-        )
+        try:
+            self.client = openai.AsyncOpenAI(
+                base_url=base, api_key=key or "none", max_retries=0, default_query=dict(parse_qsl(query[1:])),
+                timeout=openai.Timeout(None, connect=30),  # an attempt has a deadline of its own
+                http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),  # the key would go along
+            )
+        except Exception as error:  # a number no host can have, a proxy in the environment that is none
+            raise UserError(f"{base} cannot be reached ({error}); check --base-url") from None
         self.model, self.parameters, self.key = plan.model, dict(plan.parameters), key
         self.refused: list[str] = []
         self.replied = False  # whether the server has ever answered, well or badly

@@ -713,7 +713,7 @@ def test_ctrl_c_leaves_a_whole_file(tmp_path: Path, tools: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=10)
         took = time.monotonic() - begin
-    assert process.returncode == 130 and took < 2 and b"Traceback" not in err
+    assert process.returncode == 130 and took < 8 and b"Traceback" not in err  # a tool sleeps 60 s, a server for ever
     assert len(rows(tmp_path / "answers.jsonl")) == 8
 
 
@@ -737,7 +737,12 @@ def test_without_openai_it_says_what_to_type(data: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "code", "words"), [
-    (["--base-url", "api.ornek.invalid"], 2, "http://"),
+    (["--base-url", "api.ornek.invalid"], 2, "https://"),
+    (["--base-url", "http://[::1"], 2, "--base-url http://[::1: expected an address"),
+    (["--base-url", "http://a:99999/v1"], 2, "expected an address"),
+    (["--base-url", "http://a:b/v1"], 2, "expected an address"),
+    (["--base-url", "http://a b/v1"], 2, "expected an address"),
+    (["--base-url", "http://[1.2]/v1"], 1, "http://[1.2]/v1 cannot be reached ("),
     (["--extra-body", "{"], 2, "--extra-body"),
     (["--extra-body", '{"stream": true}'], 2, "stream"),
     (["--attempts", "0"], 2, "above 0"),
