@@ -836,7 +836,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
     except UnicodeDecodeError as error:
         raise UserError(f"--system {args.system}: {error}; expected UTF-8") from None
     return Plan(
-        model=args.model, label=args.label or args.model, system=system, tools=load_tools(args.tools),
+        model=clean(args.model), label=clean(args.label or args.model), system=system, tools=load_tools(args.tools),
         parameters={"max_tokens": MAX_TOKENS, **extra}, max_requests=args.max_requests, seconds=args.minutes * 60,
         concurrency=args.concurrency,
     )

@@ -654,6 +654,11 @@ def test_P11_surrogates(data: Path) -> None:
     assert row["answer"] == "Evet \ufffd devam \U0001f600" and row["status"] == "ok" and row["rerun"] is None
 
 
+def test_names_that_are_no_utf8_are_made_whole(data: Path) -> None:
+    row = one(data, [chat()], "--label", "m\udcff")  # as Python reads such a byte of the command line
+    assert row["model"] == "m\ufffd" and row["status"] == "ok"
+
+
 def test_two_runs_on_one_file(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("fcntl")
     first = run.Answers(data.parent / "answers.jsonl")
