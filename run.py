@@ -56,8 +56,8 @@ time. What a tool raises is told to the model. Two such files are in data/exampl
 Exit codes: 0 done, 1 the data or the service said no, 2 wrong use, 3 done but some
 attempts failed for reasons of the service, 130 interrupted.
 
-Sections: Numbers, Errors and rows, Questions, Answers file, Tools, Service, Attempt,
-Run, Command line.
+Sections: Numbers, Errors and rows, Questions, Answers file, Tools, Attempt, Service,
+Conversation, Run, Command line.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ import argparse
 import asyncio
 import contextlib
 import email.utils
+import functools
 import hashlib
 import importlib.util
 import inspect
@@ -77,15 +78,15 @@ import re
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeVar, cast
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 Json = dict[str, Any]
-T = TypeVar("T")
 
 # == Numbers ==================================================================================
 
@@ -96,7 +97,7 @@ MAX_REQUESTS = 50  # ours: the published harness states no bound
 TOOL_CHARS = 40_000  # ours: a longer tool output is cut for the model
 BACKOFF, MAX_WAIT = 2.0, 60.0  # seconds before the second try, doubling; the longest wait
 RETRY_FOR = 300.0  # a request that keeps failing this long is given up
-HEAD_START = 5.0  # the first request goes ahead alone: a wrong key or parameter costs one call
+HEAD_START = 5.0  # the first attempt goes ahead alone: a wrong key or parameter costs one call
 ERRORS_IN_A_ROW = 10  # so many attempts lost to the service one after another end the run
 
 SUITES = {"soru": "iik", "category": "kategori", "criteria": "irac"}  # the field that only it has
@@ -125,37 +126,14 @@ class UserError(Exception):
         self.code = code
 
 
-@dataclass(eq=False)
-class Trouble(Exception):
-    """A request that brought no reply; `kind` says what follows from it.
-
-    retry: ask again later; parameter: ask again without it; overlong, refusal: the attempt ends
-    there; rejected: the attempt ends in `error`. What ends the whole run is a UserError.
-    """
-
-    kind: str
-    message: str
-    retry_after: str | None = None
-    parameter: str = ""
-
-    def __str__(self) -> str:
-        return self.message
-
-
-def clean(value: T) -> T:
+def clean(value: Any) -> Any:
     """Replaces lone surrogates, which no UTF-8 file can hold, wherever text enters.
 
     >>> clean({"a": ["Evet \\ud83d devam"]})
     {'a': ['Evet \ufffd devam']}
     """
-    new: Any = value
-    if isinstance(value, str):
-        new = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    elif isinstance(value, list):
-        new = [clean(item) for item in value]
-    elif isinstance(value, dict):
-        new = {clean(key): clean(item) for key, item in value.items()}
-    return cast(T, new)
+    text = json.dumps(value, ensure_ascii=False)
+    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
@@ -173,10 +151,18 @@ def no_constant(name: str) -> Any:
 
 def parse_object(text: str) -> Json:
     """A JSON object, or ValueError with what was wrong."""
-    value = json.loads(text, object_pairs_hook=unique_keys, parse_constant=no_constant)
+    try:
+        value = clean(json.loads(text, object_pairs_hook=unique_keys, parse_constant=no_constant))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     if not isinstance(value, dict):
         raise ValueError("not an object")
-    return clean(value)
+    return value
+
+
+def as_object(value: Any) -> Json:
+    """An object as it is; anything else a server may send in its place holds nothing."""
+    return value if isinstance(value, dict) else {}
 
 
 def read_rows(path: Path, data: bytes) -> list[tuple[int, Json]]:
@@ -185,8 +171,8 @@ def read_rows(path: Path, data: bytes) -> list[tuple[int, Json]]:
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if line := line.strip(b"\0 \t\r"):
             try:
-                rows.append((number, parse_object(line.decode("utf-8"))))
-            except (ValueError, RecursionError) as error:
+                rows.append((number, parse_object(line.decode())))
+            except ValueError as error:
                 wrong.append(f"{path}:{number}: {error}; expected one JSON object")
     if wrong:
         raise UserError("\n".join(wrong))
@@ -199,9 +185,11 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def say(text: str, end: str = "\n") -> None:
-    """A line for the person at the terminal; answers never go there."""
-    print(("\r\x1b[K" if sys.stderr.isatty() else "") + text, end=end, file=sys.stderr, flush=True)
+def say(text: str, passing: bool = False) -> None:
+    """A line for the person at the terminal, where the next one overwrites a passing one; answers never go there."""
+    terminal = sys.stderr.isatty()
+    end = "" if terminal and passing else "\n"
+    print(("\r\x1b[K" if terminal else "") + text, end=end, file=sys.stderr, flush=True)
 
 
 # == Questions ================================================================================
@@ -215,24 +203,31 @@ class Question(NamedTuple):
     suite: str | None
 
 
+def question_of(row: Json) -> Question:
+    """The question a row holds, or ValueError with what was expected."""
+    name = "soru" if "soru" in row else "question"
+    identity, text = row.get("id"), row.get(name)
+    if isinstance(identity, bool) or not isinstance(identity, (int, str)) or identity == "":
+        raise ValueError(f'"id" is {identity!r}; expected text or a whole number')
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError(f'"{name}" is {text!r}; expected the text of the question')
+    return Question(identity, text, next((suite for mark, suite in SUITES.items() if mark in row), None))
+
+
 def read_questions(path: Path, only: Collection[str] = ()) -> list[Question]:
     """The questions of a file, or of those only the ones whose ids are given."""
     found: dict[str, Question] = {}
     lines: dict[str, int] = {}
     wrong = []
     for number, row in read_rows(path, path.read_bytes()):
-        name = "soru" if "soru" in row else "question"
-        identity, text = row.get("id"), row.get(name)
-        if isinstance(identity, bool) or not isinstance(identity, (int, str)) or identity == "":
-            wrong.append(f'{path}:{number}: "id" is {identity!r}; expected text or a whole number')
-        elif str(identity) in found:
-            wrong.append(f'{path}:{number}: "id" {identity} stands on line {lines[str(identity)]} too')
-        elif not isinstance(text, str) or not text.strip():
-            wrong.append(f'{path}:{number}: "{name}" is {text!r}; expected the text of the question')
-        else:
-            suite = next((suite for mark, suite in SUITES.items() if mark in row), None)
-            found[str(identity)] = Question(identity, text, suite)
-            lines[str(identity)] = number
+        try:
+            question = question_of(row)
+            name = str(question.id)
+            if name in found:
+                raise ValueError(f'"id" {name} stands on line {lines[name]} too')
+            found[name], lines[name] = question, number
+        except ValueError as error:
+            wrong.append(f"{path}:{number}: {error}")
     wrong += [f"{path}: no question has the id {name} (--only)" for name in only if name not in found]
     if wrong or not found:
         raise UserError("\n".join(wrong) or f"{path}: no questions; expected one JSON object a line")
@@ -248,56 +243,46 @@ class Answers:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.file = open(path, "a+b", buffering=0)  # noqa: SIM115 (open as long as the run)
-        self.lock()
-        self.file.seek(0)
-        data = self.repair(self.file.read())
-        self.rows = [row for _, row in read_rows(path, data)]
-
-    def lock(self) -> None:
-        """Two runs on one file would ask everything twice; the lock ends with its process."""
         with contextlib.suppress(ImportError):  # Windows has no fcntl, and so no lock
             import fcntl
 
-            try:
+            try:  # two runs on one file would ask everything twice; the lock ends with its process
                 fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise UserError(f"{self.path}: another run is writing to this file", 2) from None
+                raise UserError(f"{path}: another run is writing to this file", 2) from None
+        self.rows = [row for _, row in read_rows(path, self.repaired())]
 
-    def repair(self, data: bytes) -> bytes:
-        """Cuts off what a killed writer left at the end, and ends a whole last line."""
+    def repaired(self) -> bytes:
+        """What the file holds, once what a killed writer left at its end is cut off and a whole last line is ended."""
+        self.file.seek(0)
+        data = self.file.read()
         whole = data.rstrip(b"\0")
-        tail = whole.rpartition(b"\n")[2]
+        last = whole.rpartition(b"\n")[2]
         try:
-            if tail.strip():
-                parse_object(tail.decode("utf-8-sig"))
+            if last:
+                parse_object(last.decode("utf-8-sig"))
         except ValueError:
-            whole = whole.removesuffix(tail)
             line = whole.count(b"\n") + 1
             say(f"{self.path}:{line}: the last line is torn; it was removed and is asked again")
-            tail = b""
+            whole, last = whole.removesuffix(last), b""
         if whole != data:
             self.file.truncate(len(whole))
-        if tail.strip():
+        if last:
             self.file.write(b"\n")
         return whole
 
     def done(self, model: str, setup: str, questions: Iterable[Question]) -> set[tuple[str, str]]:
         """The (question, attempt) pairs this model has answered in this setup."""
+        ours = [row for row in self.rows if row.get("model") == model and row.get("status", "ok") != "error"]
+        if any(row.get("setup", setup) != setup for row in ours):
+            raise UserError(
+                f"{self.path}: {model} has answers here with other settings (system prompt, tools, limits or"
+                " parameters); give another -o or --label", 2,
+            )
         shas = {str(q.id): digest(q.text) for q in questions}
-        done: set[tuple[str, str]] = set()
-        for row in self.rows:
-            key = (str(row.get("question_id")), str(row.get("attempt", 1)))
-            if row.get("model") != model or row.get("status", "ok") == "error":
-                continue
-            if row.get("setup", setup) != setup:
-                raise UserError(
-                    f"{self.path}: {model} has answers here with other settings (system prompt, tools,"
-                    " limits or parameters); give another -o or --label",
-                    2,
-                )
-            if row.get("question_sha") in (None, shas.get(key[0])):
-                done.add(key)
-        return done
+        keys = [(str(row.get("question_id")), str(row.get("attempt", 1))) for row in ours]
+        asked = zip(keys, ours, strict=True)  # a question that was changed since is asked again
+        return {key for key, row in asked if row.get("question_sha") in (None, shas.get(key[0]))}
 
     def append(self, row: Json) -> None:
         """One row, one write: a kill leaves it whole, or torn at the file's end."""
@@ -306,15 +291,23 @@ class Answers:
             raise UserError(f"{self.path}: the disk is full; make room and run the same command again")
         self.rows.append(row)
 
+    def close(self) -> None:
+        """Lets the file go. One without a byte says nothing and does not stay."""
+        empty = self.path.is_file() and self.path.stat().st_size == 0
+        if os.name == "nt":  # there an open file can't be deleted; elsewhere the lock holds until it is gone
+            self.file.close()
+        if empty:
+            self.path.unlink(missing_ok=True)
+        self.file.close()
+
 
 # == Tools ====================================================================================
 
 
 class Tool(NamedTuple):
-    """A function as the runner calls it and as the model sees it."""
+    """A function as the runner calls it, always async, and as the model sees it."""
 
-    call: Callable[..., Any]
-    is_async: bool
+    call: Callable[..., Awaitable[Any]]
     schema: Json
 
 
@@ -325,38 +318,16 @@ def describe(function: Callable[..., Any]) -> tuple[str, Tool]:
     name, is_async = function.__name__, inspect.iscoroutinefunction(function)
     if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name):
         raise ValueError(f"the tool name {name!r} is not made of 1 to 64 letters a-z, digits, _ or -")
-    parameters = getattr(function, "parameters", None)
+    parameters, description = getattr(function, "parameters", None), inspect.getdoc(function) or ""
     if parameters is None:
         adapter: Any = TypeAdapter
         parameters, function = adapter(function).json_schema(), validate_call(function)
-    schema = {"name": name, "description": inspect.getdoc(function) or "", "parameters": parameters}
-    return name, Tool(function, is_async, {"type": "function", "function": schema})
+    schema = {"name": name, "description": description, "parameters": parameters}
+    call = function if is_async else functools.partial(in_thread, function)
+    return name, Tool(call, {"type": "function", "function": schema})
 
 
-def load_tools(specs: Iterable[str]) -> dict[str, Tool]:
-    """The tools of every --tools FILE.py[=ARGUMENT], by name."""
-    tools: dict[str, Tool] = {}
-    for spec in specs:
-        match = re.fullmatch(r"(.+?\.py)(?:=(.*))?", spec, re.S)
-        if not match or not Path(match[1]).is_file():
-            raise UserError(f"--tools {spec}: expected FILE.py or FILE.py=ARGUMENT, and the file to exist", 2)
-        try:
-            module_spec = importlib.util.spec_from_file_location(f"tools_{len(tools)}", match[1])
-            assert module_spec and module_spec.loader  # a name that ends in .py has a loader
-            module = importlib.util.module_from_spec(module_spec)
-            sys.modules[module_spec.name] = module
-            module_spec.loader.exec_module(module)
-            described = [describe(function) for function in module.tools(match[2] or "")]
-        except Exception as error:
-            raise UserError(f"--tools {spec}: {type(error).__name__}: {error}", 2) from error
-        for name, tool in described:
-            if name in tools:
-                raise UserError(f"--tools {spec}: the tool name {name} is taken already", 2)
-            tools[name] = tool
-    return tools
-
-
-def in_thread(function: Callable[..., Any], arguments: Json) -> Awaitable[Any]:
+def in_thread(function: Callable[..., Any], /, **arguments: Any) -> Awaitable[Any]:
     """Calls a sync function in a daemon thread, which neither a deadline nor Ctrl-C waits for."""
     result: Future[Any] = Future()
     result.set_running_or_notify_cancel()
@@ -371,22 +342,27 @@ def in_thread(function: Callable[..., Any], arguments: Json) -> Awaitable[Any]:
     return asyncio.wrap_future(result)
 
 
-async def use_tool(tools: dict[str, Tool], name: str, arguments: Json | str) -> str:
-    """What the model is told after a call; a call that fails is told so, whatever failed."""
-    if name not in tools:
-        return f"error: there is no tool {name!r}; there are: {', '.join(tools) or 'none'}"
-    if isinstance(arguments, str):
-        return f"error: {arguments}"
-    tool = tools[name]
-    try:
-        value = await (tool.call(**arguments) if tool.is_async else in_thread(tool.call, arguments))
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    except Exception as error:
-        text = f"error: {error or type(error).__name__}"
-    text = clean(text)
-    if len(text) > TOOL_CHARS:
-        text = text[:TOOL_CHARS] + f"\n[cut: {len(text)} characters, of which the first {TOOL_CHARS} are shown]"
-    return text
+def load_tools(specs: Iterable[str]) -> dict[str, Tool]:
+    """The tools of every --tools FILE.py[=ARGUMENT], by name."""
+    tools: dict[str, Tool] = {}
+    for spec in specs:
+        match = re.fullmatch(r"(.+?\.py)(?:=(.*))?", spec, re.S)
+        if not match or not Path(match[1]).is_file():
+            raise UserError(f"--tools {spec}: expected FILE.py or FILE.py=ARGUMENT, and the file to exist", 2)
+        try:
+            module_spec = importlib.util.spec_from_file_location(f"tools_{len(tools)}", match[1])
+            assert module_spec and module_spec.loader  # a name that ends in .py has a loader
+            module = importlib.util.module_from_spec(module_spec)
+            sys.modules[module_spec.name] = module  # where type hints are looked up
+            module_spec.loader.exec_module(module)
+            described = [describe(function) for function in module.tools(match[2] or "")]
+        except Exception as error:
+            raise UserError(f"--tools {spec}: {type(error).__name__}: {error}", 2) from error
+        for name, tool in described:
+            if name in tools:
+                raise UserError(f"--tools {spec}: the tool name {name} is taken already", 2)
+            tools[name] = tool
+    return tools
 
 
 def call_arguments(raw: Any) -> Json | str:
@@ -395,326 +371,27 @@ def call_arguments(raw: Any) -> Json | str:
         return raw
     try:
         return parse_object(raw or "{}")
-    except (ValueError, TypeError, RecursionError) as error:
-        if str(error) == "not an object":
-            return f"the arguments are {raw}; a JSON object is needed"
-        return f"the arguments are not valid JSON ({error}): {raw}"
+    except (ValueError, TypeError) as error:
+        return f"the arguments are not valid JSON ({error}); a JSON object is needed, not {raw}"
 
 
-# == Service ==================================================================================
-
-
-def endpoint(base_url: str) -> str:
-    """Where requests go, from the address in any of the forms people write it.
-
-    >>> endpoint("https://api.ornek.invalid"), endpoint("https://api.ornek.invalid/api/v1/")
-    ('https://api.ornek.invalid/v1/chat/completions', 'https://api.ornek.invalid/api/v1/chat/completions')
-    """
-    parts = urlsplit(base_url.strip("\ufeff \t\r\n"))
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UserError(f"--base-url {base_url}: expected an address with http:// or https://", 2)
-    path = parts.path.rstrip("/")
-    if not path.endswith("/chat/completions"):
-        path = (path or "/v1") + "/chat/completions"
-    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
-
-
-def read_key(name: str) -> str:
-    """The key from the environment, without the line end or BOM a file gave it."""
-    key = os.environ.get(name, "").strip("\ufeff \t\r\n")
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise UserError(f"the environment variable {name} holds signs that no key has", 2)
-    return key
-
-
-def wait_seconds(header: str | None, now: float, backoff: float) -> float:
-    """How long to wait: Retry-After in seconds or as a date, else the backoff; capped.
-
-    >>> [wait_seconds(h, 0.0, 2.0) for h in ("5", "soon", "-3", "99999999999999", None)]
-    [5.0, 2.0, 2.0, 60.0, 2.0]
-    """
-    wait = math.nan
+async def use_tool(tools: Mapping[str, Tool], name: str, arguments: Json | str) -> str:
+    """What the model is told after a call; a call that fails is told so, whatever failed."""
+    if name not in tools:
+        return f"error: there is no tool {name!r}; there are: {', '.join(tools) or 'none'}"
+    if isinstance(arguments, str):
+        return f"error: {arguments}"
     try:
-        wait = float(header or "")
-    except ValueError:
-        with contextlib.suppress(ValueError, TypeError, OverflowError):
-            wait = max(0.0, email.utils.parsedate_to_datetime(header or "").timestamp() - now)
-    return min(wait if math.isfinite(wait) and wait >= 0 else backoff, MAX_WAIT)
-
-
-def refused_parameter(error: Json, message: str, sent: Collection[str]) -> str:
-    """The parameter of ours a 400 complains of: its `param`, else a word of its message."""
-    if param := error.get("param"):
-        return param if param in sent else ""
-    return next((name for name in sent if re.search(rf"\b{re.escape(name)}\b", message)), "")
-
-
-def read_reply(status: int, body: str, headers: Mapping[str, str], sent: Collection[str]) -> Json:
-    """The reply in a response, or what its error stands for; an error in a 200 is an error."""
-    try:
-        data = clean(json.loads(body, parse_constant=no_constant))
-    except (ValueError, RecursionError):
-        data = None
-    data = data if isinstance(data, dict) else {}
-    choices = data.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    error = data.get("error") or choice.get("error") or {}
-    if status == 200 and not error and isinstance(choice.get("message"), dict):
-        return data
-    error = error if isinstance(error, dict) else {"message": str(error)}
-    message = str(error.get("message") or body.strip()[:500] or "no text")
-    code = str(error.get("code") or error.get("type") or "")
-    if status == 200:
-        status = int(code) if re.fullmatch(r"[45]\d\d", code) else 502
-    fail(status, code, message, headers, refused_parameter(error, message, sent))
-
-
-def fail(status: int, code: str, message: str, headers: Mapping[str, str], parameter: str) -> NoReturn:
-    """Raises what an error status stands for."""
-    said = f"HTTP {status}: {message}"
-    if 300 <= status < 400:
-        raise UserError(f"HTTP {status}: the server points to {headers.get('location')}; set --base-url to it")
-    if status == 401:  # what a server says here often repeats part of the key
-        raise UserError(f"HTTP 401: {FATAL[401]}")
-    if status in FATAL or QUOTA.search(f"{code} {message}"):
-        raise UserError(f"{said} ({FATAL.get(status, FATAL[402])})")
-    if status in TRANSIENT or status >= 500:
-        raise Trouble("retry", said, headers.get("retry-after"))
-    if code == "content_filter":
-        raise Trouble("refusal", said)
-    if parameter:
-        raise Trouble("parameter", said, parameter=parameter)
-    overlong = status == 413 or OVERLONG.search(f"{code} {message}")
-    raise Trouble("overlong" if overlong else "rejected", said)
-
-
-@dataclass
-class Talk:
-    """What an attempt has brought so far; a deadline may cut it off at any point."""
-
-    messages: list[Json]
-    text: str = ""
-    reasoning: list[str] = field(default_factory=list)
-    tool_calls: list[Json] = field(default_factory=list)
-    usage: dict[str, int] = field(default_factory=dict)
-    served: Json = field(default_factory=dict)
-    cost: float | None = None
-    requests: int = 0
-    finish: str = ""
-    fault: str = ""  # what the service failed with, while it has not answered since
-    broken: str = ""  # "timeout" or "error"
-    why: str | None = None
-
-
-class Service:
-    """The model behind its address: retries, pauses, and what its server would not take."""
-
-    def __init__(self, client: Any, model: str, parameters: Json, key: str) -> None:
-        self.client, self.model, self.key = client, model, key
-        self.parameters = dict(parameters)
-        self.refused: list[str] = []
-        self.replied = False  # whether the server has ever answered, well or badly
-        self.first = 0.0  # when the first request of the run went out
-        self.proven = asyncio.Event()  # set by the first good reply
-        self.pause_until = 0.0  # one pause for all workers
-
-    async def ask(self, talk: Talk, tools: Json, deadline: float) -> Json:
-        """One reply to a conversation, through all faults that time can mend."""
-        await self.head_start()
-        tries, give_up = 0, deadline
-        while True:
-            await asyncio.sleep(self.pause_until - time.monotonic())
-            sent = dict(self.parameters)
-            try:
-                reply = await self.post(talk.messages, sent, tools, deadline)
-                self.proven.set()
-                talk.fault = ""
-                return reply
-            except Trouble as trouble:
-                if trouble.kind == "retry":
-                    give_up = min(give_up, time.monotonic() + RETRY_FOR) if tries == 0 else give_up
-                    tries, talk.fault = tries + 1, trouble.message
-                    await self.back_off(trouble, tries, give_up)
-                elif self.proven.is_set():
-                    raise
-                elif trouble.kind == "parameter":
-                    self.drop(trouble)
-                elif trouble.kind != "refusal":  # refused before anything worked: a matter of the setup
-                    raise UserError(str(trouble)) from None
-                else:
-                    raise
-
-    async def head_start(self) -> None:
-        """Lets the first request of a run go ahead, so that what it learns is learnt once."""
-        if self.first and not self.proven.is_set():
-            with contextlib.suppress(asyncio.TimeoutError):
-                left = self.first + HEAD_START - time.monotonic()
-                await asyncio.wait_for(self.proven.wait(), max(0.0, left))
-        self.first = self.first or time.monotonic()
-
-    async def post(self, messages: list[Json], sent: Json, tools: Json, deadline: float) -> Json:
-        """One request. Whatever the client raises becomes Trouble."""
-        import openai
-
-        create = self.client.chat.completions.with_raw_response.create
-        more: Json = {} if self.key else {"extra_headers": {"Authorization": openai.Omit()}}
-        left = openai.Timeout(deadline - time.monotonic() + 5, connect=30)  # the attempt's own end comes first
-        try:
-            raw = await create(model=self.model, messages=messages, extra_body={**sent, **tools}, timeout=left, **more)
-            status, content, headers = raw.status_code, raw.content, raw.headers
-        except openai.APIStatusError as error:
-            status, content, headers = error.status_code, error.response.content, error.response.headers
-        except (openai.APIError, OSError) as error:
-            cause = error.__cause__ or error
-            if not self.replied and type(cause).__name__ == "ConnectError":  # refused, no such host, no certificate
-                base = self.client.base_url
-                address = f"{base.scheme}://{base.netloc.decode()}"
-                raise UserError(self.hide(f"{address} cannot be reached ({cause}); check --base-url")) from None
-            raise Trouble("retry", self.hide(f"{type(cause).__name__}: {cause}")) from None
-        self.replied = True
-        return read_reply(status, self.hide(content.decode("utf-8", "replace")), headers, sent)
-
-    def hide(self, text: str) -> str:
-        """No text from outside brings the key into a file or onto the screen."""
-        return text.replace(self.key, "[key]") if len(self.key) >= 8 else text
-
-    def drop(self, trouble: Trouble) -> None:
-        """Goes on without a refused parameter, for the whole run."""
-        name = trouble.parameter
-        if name in self.parameters:  # else another request has learnt it already
-            value = self.parameters.pop(name)
-            self.refused.append(name)
-            if name == "max_tokens":
-                self.parameters["max_completion_tokens"] = value
-            say(f"not sent from here on: {name} ({trouble})")
-
-    async def back_off(self, trouble: Trouble, tries: int, give_up: float) -> None:
-        """Waits before the next try, all workers together if the server named the time."""
-        backoff = BACKOFF * 2 ** min(tries - 1, 10) * (1 + random.random() / 4)
-        wait = wait_seconds(trouble.retry_after, time.time(), backoff)
-        if time.monotonic() + wait > give_up:
-            raise trouble
-        if trouble.retry_after:
-            self.pause_until = max(self.pause_until, time.monotonic() + wait)
-        if tries in (1, 4):
-            say(f"trying again in {wait:.0f} s: {trouble}")
-        await asyncio.sleep(wait)
+        value = await tools[name].call(**arguments)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    except Exception as error:
+        text = f"error: {error or type(error).__name__}"
+    if len(text) > TOOL_CHARS:
+        text = text[:TOOL_CHARS] + f"\n[cut: {len(text)} characters, of which the first {TOOL_CHARS} are shown]"
+    return str(clean(text))
 
 
 # == Attempt ==================================================================================
-
-
-def status_of(talk: Talk) -> str:
-    """How an attempt ended: the first status that applies."""
-    if talk.broken:
-        return talk.broken
-    if talk.finish == "content_filter":
-        return "refusal"
-    if not talk.text.strip():
-        if talk.tool_calls:
-            return "tools_only"
-        if talk.reasoning or talk.usage.get("reasoning_tokens"):
-            return "reasoning_only"
-        return "length" if talk.finish == "length" else "empty"
-    return "length" if talk.finish == "length" else "ok"
-
-
-def split_message(message: Json) -> tuple[str, str]:
-    """(answer text, reasoning) of a message, whichever way its server keeps them apart.
-
-    >>> split_message({"content": "<think>Hangi süre?</think>Yedi gün."})
-    ('Yedi gün.', 'Hangi süre?')
-    """
-    content = message.get("content") or ""
-    thoughts = [t for t in (message.get("reasoning_content") or message.get("reasoning"),) if isinstance(t, str)]
-    if isinstance(content, list):
-        parts = [part for part in content if isinstance(part, dict)]
-        thoughts += [json.dumps(p["thinking"], ensure_ascii=False) for p in parts if "thinking" in p]
-        content = "".join(str(part.get("text") or "") for part in parts)
-    if match := THINKING.match(str(content)):
-        thoughts.append((match[1] or match[2] or "").strip())
-        content = content[match.end() :].lstrip()
-    return str(content), "\n\n".join(t for t in thoughts if t)
-
-
-def count(talk: Talk, reply: Json) -> None:
-    """Adds what a reply says of its tokens, its cost and who served it."""
-    talk.requests += 1
-    usage = reply.get("usage") or {}
-    numbers = {**(usage.get("prompt_tokens_details") or {}), **(usage.get("completion_tokens_details") or {}), **usage}
-    for name in ("prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "reasoning_tokens"):
-        if isinstance(numbers.get(name), int):
-            talk.usage[name] = talk.usage.get(name, 0) + numbers[name]
-    if isinstance(usage.get("cost"), (int, float)):
-        talk.cost = (talk.cost or 0) + usage["cost"]
-    talk.served = {name: reply.get(name) for name in ("model", "provider", "system_fingerprint")}
-
-
-async def answer_calls(talk: Talk, message: Json, tools: dict[str, Tool]) -> None:
-    """Runs a turn's tool calls side by side and answers each, in order, under an id of its own."""
-    echoed: list[Json] = []
-    waiting = []
-    for place, call in enumerate(message["tool_calls"]):
-        asked, identity = call.get("function") or {}, call.get("id")
-        if not identity or any(identity == other["id"] for other in echoed):
-            identity = f"call_{talk.requests}_{place}"
-        name, raw = str(asked.get("name") or ""), asked.get("arguments")
-        arguments = call_arguments(raw)
-        text = "{}" if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        function = {"name": name, "arguments": text}  # broken JSON sent back makes servers fail
-        echoed.append({**call, "id": identity, "type": "function", "function": function})
-        record = {"name": name, "arguments": raw if isinstance(arguments, str) else arguments, "output": ""}
-        talk.tool_calls.append(record)
-        waiting.append(use_tool(tools, name, arguments))
-    said = {key: value for key, value in message.items() if value is not None}
-    talk.messages.append({**said, "content": message.get("content") or "", "tool_calls": echoed})
-    outputs = await asyncio.gather(*waiting)
-    for call, record, output in zip(echoed, talk.tool_calls[-len(echoed) :], outputs, strict=True):
-        record["output"] = output
-        talk.messages.append({"role": "tool", "tool_call_id": call["id"], "content": output})
-
-
-async def converse(service: Service, talk: Talk, tools: dict[str, Tool], max_requests: int, deadline: float) -> None:
-    """Asks and runs tools until the model writes its answer, or the bound is reached."""
-    offered = {"tools": [tool.schema for tool in tools.values()]} if tools else {}
-    while talk.requests < max_requests:
-        reply = await service.ask(talk, offered, deadline)
-        count(talk, reply)
-        choice = reply["choices"][0]
-        message = choice["message"]
-        text, thoughts = split_message(message)
-        talk.reasoning += [thoughts] if thoughts else []
-        if message.get("tool_calls"):
-            await answer_calls(talk, message, tools)
-            continue
-        talk.text, talk.finish = text, choice.get("finish_reason") or ""
-        if message.get("refusal"):
-            talk.text, talk.finish = text or message["refusal"], "content_filter"
-        return
-    talk.why = f"{max_requests} requests made (--max-requests) and no answer"
-
-
-async def attempt(
-    service: Service, messages: list[Json], tools: dict[str, Tool], max_requests: int, seconds: float
-) -> Talk:
-    """One attempt at a question, with its end noted, whatever it is."""
-    talk = Talk(list(messages))
-    deadline = time.monotonic() + seconds
-    try:
-        await asyncio.wait_for(converse(service, talk, tools, max_requests, deadline), seconds)
-    except asyncio.TimeoutError:
-        late = f"no answer within {seconds:g} seconds"
-        talk.broken, talk.why = ("error", f"{late}, after {talk.fault}") if talk.fault else ("timeout", late)
-    except Trouble as trouble:
-        ends = {"overlong": "length", "refusal": "content_filter"}
-        talk.why, talk.finish = trouble.message, ends.get(trouble.kind, "")
-        talk.broken = "" if talk.finish else "error"
-    except (AttributeError, KeyError, TypeError) as error:
-        talk.broken, talk.why = "error", f"a reply of unknown form: {error!r}"
-    return talk
-
-
-# == Run ======================================================================================
 
 
 @dataclass
@@ -735,84 +412,391 @@ class Plan:
         return digest([self.model, self.system, sorted(self.tools), self.parameters, self.max_requests, self.seconds])
 
 
+@dataclass
+class Attempt:
+    """What an attempt has brought so far, under the names of its row; a deadline may cut it off at any point."""
+
+    answer: str = ""
+    status: str = ""
+    error: str | None = None  # while it runs: what the service failed with and has not answered since
+    rerun: str | None = None
+    reasoning: str = ""
+    requests: int = 0
+    tool_calls: list[Json] = field(default_factory=list)
+    seconds: float = 0.0
+    usage: dict[str, int] = field(default_factory=dict)
+    cost: float | None = None
+    served: Json = field(default_factory=dict)
+
+
+def status_of(record: Attempt, ending: str) -> str:
+    """How an attempt ended that neither time nor the service cut off: the first status that applies."""
+    if ending == "refusal":
+        return "refusal"
+    if not record.answer.strip():
+        if record.tool_calls:
+            return "tools_only"
+        if record.reasoning or record.usage.get("reasoning_tokens"):
+            return "reasoning_only"
+        return "length" if ending == "length" else "empty"
+    return "length" if ending == "length" else "ok"
+
+
+def split_message(message: Json) -> tuple[str, str]:
+    """(answer text, reasoning) of a message, whichever way its server keeps them apart.
+
+    >>> split_message({"content": "<think>Hangi süre?</think>Yedi gün."})
+    ('Yedi gün.', 'Hangi süre?')
+    """
+    content = message.get("content") or ""
+    thoughts = [message.get("reasoning_content") or message.get("reasoning")]
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, dict)]
+        thoughts += [json.dumps(p["thinking"], ensure_ascii=False) for p in parts if "thinking" in p]
+        content = "".join(str(part.get("text") or "") for part in parts)
+    if match := THINKING.match(str(content)):
+        thoughts.append((match[1] or match[2] or "").strip())
+        content = content[match.end() :].lstrip()
+    return str(content), "\n\n".join(t for t in thoughts if t and isinstance(t, str))
+
+
+def count(record: Attempt, reply: Json) -> None:
+    """Adds what a reply says of its tokens, its cost and who served it."""
+    record.requests += 1
+    usage = as_object(reply.get("usage"))
+    details = [as_object(usage.get(name)) for name in ("prompt_tokens_details", "completion_tokens_details")]
+    numbers = {**details[0], **details[1], **usage}
+    for name in ("prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "reasoning_tokens"):
+        if isinstance(numbers.get(name), int):
+            record.usage[name] = record.usage.get(name, 0) + numbers[name]
+    if isinstance(usage.get("cost"), (int, float)):
+        record.cost = (record.cost or 0) + usage["cost"]
+    record.served = {name: reply.get(name) for name in ("model", "provider", "system_fingerprint")}
+
+
+# == Service ==================================================================================
+
+
+@dataclass(eq=False)
+class Trouble(Exception):
+    """A request that brought no reply, and how an attempt ends that is left with it: "error", "length", "refusal".
+
+    One that is `transient` may be asked again later, one over a `parameter` of ours without it.
+    What ends the whole run is a UserError.
+    """
+
+    message: str
+    ending: str = "error"
+    transient: bool = False
+    retry_after: str | None = None
+    parameter: str = ""
+
+
+def endpoint(base_url: str) -> str:
+    """Where requests go, from the address in any of the forms people write it.
+
+    >>> endpoint("https://api.ornek.invalid"), endpoint("https://api.ornek.invalid/api/v1/")
+    ('https://api.ornek.invalid/v1/chat/completions', 'https://api.ornek.invalid/api/v1/chat/completions')
+    """
+    address, mark, query = base_url.strip("\ufeff \t\r\n").partition("?")
+    host = r"https?://(?:[\w.-]+|\[[\da-f:.]+\])(?::(?P<port>\d{1,5}))?"
+    named = re.fullmatch(rf"{host}(?:/[!-~]*)?", address, re.ASCII)
+    if not named or int(named["port"] or 0) > 65535 or not re.fullmatch(r"[!-~]*", query):
+        raise UserError(f"--base-url {base_url}: expected an address such as https://api.openai.com/v1", 2)
+    address = address.rstrip("/")
+    if not address.endswith("/chat/completions"):
+        address += ("" if "/" in address.partition("://")[2] else "/v1") + "/chat/completions"
+    return address + mark + query
+
+
+def read_key(name: str) -> str:
+    """The key from the environment, without the line end or BOM a file gave it."""
+    key = os.environ.get(name, "").strip("\ufeff \t\r\n")
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise UserError(f"the environment variable {name} holds signs that no key has", 2)
+    return key
+
+
+def wait_seconds(header: str | None, now: float, backoff: float) -> float:
+    """How long to wait: Retry-After in seconds or as a date, else the backoff; capped.
+
+    >>> [wait_seconds(h, 0.0, 2.0) for h in ("5", "soon", "-3", "99999999999999", None)]
+    [5.0, 2.0, 2.0, 60.0, 2.0]
+    """
+    try:
+        wait = float(header or "nan")
+    except ValueError:
+        try:
+            wait = max(0.0, email.utils.parsedate_to_datetime(str(header)).timestamp() - now)
+        except (ValueError, TypeError, OverflowError):
+            wait = math.nan
+    return min(wait if 0 <= wait < math.inf else backoff, MAX_WAIT)
+
+
+def read_reply(status: int, body: str, headers: Mapping[str, str], sent: Collection[str]) -> Json:
+    """The reply in a response; an error, in a 200 too, is raised."""
+    try:
+        data = as_object(clean(json.loads(body, parse_constant=no_constant)))
+    except (ValueError, RecursionError):
+        data = {}
+    choices = data.get("choices")
+    choice = as_object(choices[0]) if isinstance(choices, list) and choices else {}
+    error = data.get("error") or choice.get("error") or {}
+    if status == 200 and not error and isinstance(choice.get("message"), dict):
+        return data
+    error = error if isinstance(error, dict) else {"message": error}
+    message = str(error.get("message") or body.strip()[:500] or "no text")
+    code = str(error.get("code") or error.get("type") or "")
+    if status == 200:
+        status = int(code) if re.fullmatch(r"[45]\d\d", code) else 502
+    named = [error["param"]] if error.get("param") else re.findall(r"\w+", message)
+    parameter = next((name for name in sent if name in named), "")
+    raise failure(status, code, message, headers, parameter)
+
+
+def failure(status: int, code: str, message: str, headers: Mapping[str, str], parameter: str) -> Exception:
+    """What an error status stands for."""
+    said = f"HTTP {status}: {message}"
+    if 300 <= status < 400:
+        return UserError(f"HTTP {status}: the server points to {headers.get('location')}; set --base-url to it")
+    if status == 401:  # what a server says here often repeats part of the key
+        return UserError(f"HTTP 401: {FATAL[401]}")
+    if status in FATAL or QUOTA.search(f"{code} {message}"):
+        return UserError(f"{said} ({FATAL.get(status, FATAL[402])})")
+    if status in TRANSIENT or status >= 500:
+        return Trouble(said, transient=True, retry_after=headers.get("retry-after"))
+    if code == "content_filter":
+        return Trouble(said, "refusal")
+    if parameter:
+        return Trouble(said, parameter=parameter)
+    overlong = status == 413 or OVERLONG.search(f"{code} {message}")
+    return Trouble(said, "length" if overlong else "error")
+
+
+class Service:
+    """The model behind its address: retries, pauses, and what its server would not take."""
+
+    def __init__(self, plan: Plan, url: str, key: str) -> None:
+        import openai
+
+        base, _, query = url.rpartition("/chat/completions")
+        try:
+            self.client = openai.AsyncOpenAI(
+                base_url=base, api_key=key or "none", max_retries=0, default_query=dict(parse_qsl(query[1:])),
+                timeout=openai.Timeout(None, connect=30),  # an attempt has a deadline of its own
+                http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),  # the key would go along
+            )
+        except Exception as error:  # a number no host can have, a proxy in the environment that is none
+            raise UserError(f"{base} cannot be reached ({error}); check --base-url") from None
+        self.model, self.parameters, self.key = plan.model, dict(plan.parameters), key
+        self.refused: list[str] = []
+        self.replied = False  # whether the server has ever answered, well or badly
+        self.proven = asyncio.Event()  # set by the first good reply
+        self.pause_until = 0.0  # one pause for all workers
+
+    async def ask(self, messages: list[Json], tools: Json, record: Attempt) -> Json:
+        """One reply to a conversation, through all faults that time can mend; the last one stands in the record."""
+        tries, give_up = 0, math.inf
+        while True:
+            await asyncio.sleep(self.pause_until - time.monotonic())
+            try:
+                reply = await self.post(messages, tools)
+            except Trouble as trouble:
+                if trouble.transient:
+                    record.error, tries = trouble.message, tries + 1
+                    give_up = min(give_up, time.monotonic() + RETRY_FOR)
+                    await self.back_off(trouble, tries, give_up)
+                elif self.proven.is_set() or trouble.ending == "refusal":
+                    raise
+                elif trouble.parameter:
+                    self.drop(trouble)
+                else:  # refused before anything worked: a matter of the setup
+                    raise UserError(trouble.message) from None
+            else:
+                self.proven.set()
+                record.error = None
+                return reply
+
+    async def post(self, messages: list[Json], tools: Json) -> Json:
+        """One request. Whatever the client raises becomes Trouble."""
+        import openai
+
+        sent = dict(self.parameters)
+        create: Any = self.client.chat.completions.with_raw_response.create
+        headers = {} if self.key else {"Authorization": openai.Omit()}
+        try:
+            raw = await create(
+                model=self.model, messages=messages, extra_body={**sent, **tools}, extra_headers=headers
+            )
+            response = raw.http_response
+        except openai.APIStatusError as error:
+            response = error.response
+        except (openai.APIError, OSError) as error:
+            cause = error.__cause__ or error
+            if not self.replied and type(cause).__name__ == "ConnectError":  # refused, no such host, no certificate
+                address = str(self.client.base_url.copy_with(path="")).rstrip("/")
+                raise UserError(self.hide(f"{address} cannot be reached ({cause}); check --base-url")) from None
+            raise Trouble(self.hide(f"{type(cause).__name__}: {cause}"), transient=True) from None
+        self.replied = True
+        text = self.hide(response.content.decode("utf-8", "replace"))
+        return read_reply(response.status_code, text, response.headers, sent)
+
+    def hide(self, text: str) -> str:
+        """No text from outside brings the key into a file or onto the screen."""
+        return text.replace(self.key, "[key]") if len(self.key) >= 8 else text
+
+    def drop(self, trouble: Trouble) -> None:
+        """Goes on without a refused parameter, for the whole run."""
+        name = trouble.parameter
+        if name in self.parameters:  # else another request has learnt it already
+            value = self.parameters.pop(name)
+            self.refused.append(name)
+            if name == "max_tokens":
+                self.parameters["max_completion_tokens"] = value
+            say(f"not sent from here on: {name} ({trouble.message})")
+
+    async def back_off(self, trouble: Trouble, tries: int, give_up: float) -> None:
+        """Waits before the next try, all workers together if the server named the time."""
+        backoff = BACKOFF * 2 ** min(tries - 1, 10) * (1 + random.random() / 4)
+        wait = wait_seconds(trouble.retry_after, time.time(), backoff)
+        if time.monotonic() + wait > give_up:
+            raise trouble
+        if trouble.retry_after:
+            self.pause_until = max(self.pause_until, time.monotonic() + wait)
+        if tries in (1, 4):
+            say(f"trying again in {wait:.0f} s: {trouble.message}")
+        await asyncio.sleep(wait)
+
+
+# == Conversation =============================================================================
+
+
+async def answer_calls(record: Attempt, message: Json, tools: Mapping[str, Tool]) -> list[Json]:
+    """Runs a turn's tool calls side by side; the turn and an answer to each call, under an id of its own."""
+    calls: dict[str, Json] = {}
+    rows, waiting = [], []
+    for place, call in enumerate(message["tool_calls"]):
+        asked, identity = call.get("function") or {}, call.get("id")
+        if not identity or identity in calls:
+            identity = f"call_{record.requests}_{place}"
+        name, raw = str(asked.get("name") or ""), asked.get("arguments")
+        arguments = call_arguments(raw)
+        valid = isinstance(arguments, dict)
+        text = json.dumps(arguments if valid else {}, ensure_ascii=False)  # broken JSON sent back makes servers fail
+        calls[identity] = {**call, "id": identity, "type": "function", "function": {"name": name, "arguments": text}}
+        rows.append({"name": name, "arguments": arguments if valid else raw, "output": ""})
+        waiting.append(use_tool(tools, name, arguments))
+    record.tool_calls += rows  # before they run: time may run out over them
+    for row, output in zip(rows, await asyncio.gather(*waiting), strict=True):
+        row["output"] = output
+    said = {key: value for key, value in message.items() if value is not None}
+    turn = {**said, "content": message.get("content") or "", "tool_calls": list(calls.values())}
+    answers = zip(calls, rows, strict=True)
+    return [turn, *({"role": "tool", "tool_call_id": i, "content": row["output"]} for i, row in answers)]
+
+
+async def converse(service: Service, plan: Plan, record: Attempt, messages: list[Json]) -> str:
+    """Asks and runs tools until the model writes its answer, or the bound is reached; how it ended."""
+    offered = {"tools": [tool.schema for tool in plan.tools.values()]} if plan.tools else {}
+    while record.requests < plan.max_requests:
+        reply = await service.ask(messages, offered, record)
+        count(record, reply)
+        choice = reply["choices"][0]
+        message = choice["message"]
+        text, thoughts = split_message(message)
+        record.reasoning = "\n\n".join(part for part in (record.reasoning, thoughts) if part)
+        if message.get("tool_calls"):
+            messages = messages + await answer_calls(record, message, plan.tools)
+            continue
+        record.answer = text or str(message.get("refusal") or "")
+        refused = message.get("refusal") or choice.get("finish_reason") == "content_filter"
+        return "refusal" if refused else str(choice.get("finish_reason"))
+    record.error = f"{plan.max_requests} requests made (--max-requests) and no answer"
+    return ""
+
+
+async def attempt(service: Service, plan: Plan, messages: list[Json]) -> Attempt:
+    """One attempt at a question, with its end noted, whatever it is."""
+    record, start = Attempt(), time.monotonic()
+    try:
+        ending = await asyncio.wait_for(converse(service, plan, record, messages), plan.seconds)
+        record.status = status_of(record, ending)
+    except asyncio.TimeoutError:
+        late = f"no answer within {plan.seconds:g} seconds"
+        record.status = "error" if record.error else "timeout"
+        record.error = f"{late}, after {record.error}" if record.error else late
+    except Trouble as trouble:
+        record.error = trouble.message
+        record.status = "error" if trouble.ending == "error" else status_of(record, trouble.ending)
+    except (AttributeError, KeyError, TypeError) as error:
+        record.status, record.error = "error", f"a reply of unknown form: {error!r}"
+    record.seconds = round(time.monotonic() - start, 3)
+    return record
+
+
 async def ask_question(service: Service, plan: Plan, question: Question, number: int) -> Json:
     """The row of one attempt; a fault of the service gets one more try."""
     messages = [{"role": "system", "content": plan.system}] if plan.system is not None else []
     messages.append({"role": "user", "content": question.text})
-    rerun = None
-    for last in (False, True):
-        start = time.monotonic()
-        talk = await attempt(service, messages, plan.tools, plan.max_requests, plan.seconds)
-        if talk.broken != "error" or last:
-            break
-        rerun = talk.why
-    row: Json = {"question_id": question.id, "suite": question.suite, "model": plan.label, "attempt": number}
-    if question.suite is None:
-        del row["suite"]
+    record = await attempt(service, plan, messages)
+    if record.status == "error":
+        reason = record.error
+        record = await attempt(service, plan, messages)
+        record.rerun = reason
+    suite = {"suite": question.suite} if question.suite else {}
     return {
-        **row, "answer": talk.text, "status": status_of(talk), "error": talk.why, "rerun": rerun,
-        "reasoning": "\n\n".join(talk.reasoning), "tool_calls": talk.tool_calls, "requests": talk.requests,
-        "seconds": round(time.monotonic() - start, 3), "usage": talk.usage, "cost": talk.cost,
-        "served": talk.served, "sent": {"model": plan.model, **service.parameters, "tools": list(plan.tools)},
-        "refused": list(service.refused),
-        "question_sha": digest(question.text), "setup": plan.setup(),
+        "question_id": question.id, **suite, "model": plan.label, "attempt": number, **vars(record),
+        "sent": {"model": plan.model, **service.parameters, "tools": list(plan.tools)},
+        "refused": list(service.refused), "question_sha": digest(question.text), "setup": plan.setup(),
     }
 
 
-def progress(finished: int, total: int, start: float) -> None:
-    """How many, how many more, how long: one line that a terminal overwrites."""
-    left = (time.monotonic() - start) / finished * (total - finished) / 60
-    end = "" if sys.stderr.isatty() and finished < total else "\n"
-    say(f"{finished}/{total} attempts, about {left:.1f} min left", end)
+# == Run ======================================================================================
 
 
-async def ask_all(service: Service, plan: Plan, jobs: list[tuple[Question, int]], answers: Answers) -> int:
-    """Works through the jobs, so many at once; how many ended in `error`."""
-    start, queue, finished, errors, in_a_row = time.monotonic(), iter(jobs), 0, 0, 0
+async def ask_all(plan: Plan, url: str, key: str, jobs: list[tuple[Question, int]], answers: Answers) -> None:
+    """Works through the jobs, so many at once; the first attempt has a head start, so that it learns for all."""
+    service, queue, start = Service(plan, url, key), iter(jobs), time.monotonic()
+    rows: list[Json] = []
 
     async def worker() -> None:
-        nonlocal finished, errors, in_a_row
         for question, number in queue:
             row = await ask_question(service, plan, question, number)
             answers.append(row)
-            failed = row["status"] == "error"
-            finished, errors, in_a_row = finished + 1, errors + failed, in_a_row + 1 if failed else 0
-            progress(finished, len(jobs), start)
-            if in_a_row >= ERRORS_IN_A_ROW:
-                raise UserError(f"{in_a_row} attempts in a row failed, the last with {row['error']}")
+            rows.append(row)
+            left = (time.monotonic() - start) / len(rows) * (len(jobs) - len(rows)) / 60
+            say(f"{len(rows)}/{len(jobs)} attempts, about {left:.1f} min left", passing=len(rows) < len(jobs))
+            if [r["status"] for r in rows[-ERRORS_IN_A_ROW:]] == ["error"] * ERRORS_IN_A_ROW:
+                raise UserError(f"{ERRORS_IN_A_ROW} attempts in a row failed, the last with {row['error']}")
 
-    tasks = [asyncio.create_task(worker()) for _ in range(min(plan.concurrency, len(jobs)))]
+    proven, first = asyncio.create_task(service.proven.wait()), asyncio.create_task(worker())
+    tasks = [first]
     try:
+        await asyncio.wait([proven, first], timeout=HEAD_START, return_when=asyncio.FIRST_COMPLETED)
+        if not first.done():
+            tasks += [asyncio.create_task(worker()) for _ in range(1, min(plan.concurrency, len(jobs)))]
         await asyncio.gather(*tasks)
     finally:
-        for task in tasks:
+        for task in (proven, *tasks):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    return errors
+        await asyncio.gather(proven, *tasks, return_exceptions=True)
+        await service.client.close()
 
 
-async def connect_and_ask(plan: Plan, url: str, key: str, jobs: list[tuple[Question, int]], answers: Answers) -> int:
-    """Opens the client: its own retries off, and no redirect followed (the key would go along)."""
-    import openai
+def summary(rows: list[Json], tools: Iterable[str]) -> str:
+    """How the attempts of a run ended, and which tools none of them called.
 
-    base, _, query = url.rpartition("/chat/completions")
-    client = openai.AsyncOpenAI(
-        base_url=base, api_key=key or "none", max_retries=0, default_query=dict(parse_qsl(query[1:])),
-        http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
-    )
-    async with client:
-        return await ask_all(Service(client, plan.model, plan.parameters, key), plan, jobs, answers)
+    >>> summary([{"status": "ok", "tool_calls": [{"name": "ara"}]}, {"status": "length", "tool_calls": []}], ["ara", "oku"])
+    '1 ok, 1 length; tools never called: oku'
+    """
+    statuses = Counter(row["status"] for row in rows)
+    called = {call["name"] for row in rows for call in row["tool_calls"]}
+    ended = ", ".join(f"{number} {status}" for status, number in statuses.most_common())
+    idle = [name for name in tools if name not in called]
+    return ended + (f"; tools never called: {', '.join(idle)}" if idle else "")
 
 
 # == Command line =============================================================================
-
-
-def whole(text: str) -> int:
-    """A whole number from 1."""
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
 
 
 def parser() -> argparse.ArgumentParser:
@@ -830,13 +814,12 @@ def parser() -> argparse.ArgumentParser:
     add("--system", type=Path, metavar="FILE", help="a system prompt (default: none)")
     add("--tools", action="append", default=[], metavar="FILE.py[=ARGUMENT]", help="tools; repeatable")
     add("--only", metavar="IDS", help="only these questions: ids, separated by commas")
-    add("--attempts", type=whole, default=ATTEMPTS, metavar="N", help="attempts a question (default: %(default)s)")
-    add("--concurrency", type=whole, default=4, metavar="N", help="attempts at once (default: %(default)s)")
+    add("--attempts", type=int, default=ATTEMPTS, metavar="N", help="attempts a question (default: %(default)s)")
+    add("--concurrency", type=int, default=4, metavar="N", help="attempts at once (default: %(default)s)")
     add("--minutes", type=float, default=MINUTES, metavar="N", help="an attempt's time (default: %(default)g)")
-    add("--max-tokens", type=whole, default=MAX_TOKENS, metavar="N", help="of a reply (default: %(default)s)")
-    add("--max-requests", type=whole, default=MAX_REQUESTS, metavar="N", help="an attempt's (default: %(default)s)")
-    add("--temperature", type=float, metavar="T", help="default: the server's own")
-    add("--extra-body", default="{}", metavar="JSON", help="more fields for each request, such as router options")
+    add("--max-requests", type=int, default=MAX_REQUESTS, metavar="N", help="an attempt's (default: %(default)s)")
+    add("--extra-body", default="{}", metavar="JSON", help="fields of each request, such as"
+        ' {"temperature": 0, "max_tokens": 4000} or router options (default: max_tokens 16000 and nothing else)')
     return p
 
 
@@ -848,24 +831,23 @@ def make_plan(args: argparse.Namespace) -> Plan:
         raise UserError(f"--extra-body {args.extra_body}: {error}; expected a JSON object", 2) from None
     if taken := {"model", "messages", "tools", "stream", "n"} & extra.keys():
         raise UserError(f'--extra-body: "{min(taken)}" is not yours to set', 2)
-    parameters = {"max_tokens": args.max_tokens}
-    if args.temperature is not None:
-        parameters["temperature"] = args.temperature
     try:
         system = args.system.read_bytes().decode("utf-8-sig") if args.system else None
     except UnicodeDecodeError as error:
         raise UserError(f"--system {args.system}: {error}; expected UTF-8") from None
     return Plan(
-        model=args.model, label=args.label or args.model, system=system, tools=load_tools(args.tools),
-        parameters={**parameters, **extra}, max_requests=args.max_requests, seconds=args.minutes * 60,
+        model=clean(args.model), label=clean(args.label or args.model), system=system, tools=load_tools(args.tools),
+        parameters={"max_tokens": MAX_TOKENS, **extra}, max_requests=args.max_requests, seconds=args.minutes * 60,
         concurrency=args.concurrency,
     )
 
 
 def cmd_run(args: argparse.Namespace) -> int:
-    """Reads, asks what is missing, and says what came of it."""
+    """Reads, and asks what is missing."""
     if importlib.util.find_spec("openai") is None:
         raise UserError('run.py needs the package openai; type: pip install "openai>=3,<4" (or: uv run run.py ...)', 2)
+    if not all(number > 0 for number in (args.attempts, args.concurrency, args.max_requests, args.minutes)):
+        raise UserError("--attempts, --concurrency, --max-requests and --minutes: expected numbers above 0", 2)
     url, key = endpoint(args.base_url), read_key(args.key_env)
     for path in (args.data, args.system):
         if path and not path.exists():
@@ -874,17 +856,29 @@ def cmd_run(args: argparse.Namespace) -> int:
     plan = make_plan(args)
     if args.output.exists() and args.output.samefile(args.data):
         raise UserError(f"-o {args.output}: this is the question file; name another", 2)
-    answers = Answers(args.output)
-    done = answers.done(plan.label, plan.setup(), questions)
-    jobs = [(q, n) for n in range(1, args.attempts + 1) for q in questions if (str(q.id), str(n)) not in done]
-    say(f"{len(questions)} questions x {args.attempts} attempts; {len(jobs)} to ask")
+    with contextlib.closing(Answers(args.output)) as answers:
+        done = answers.done(plan.label, plan.setup(), questions)
+        jobs = [(q, n) for n in range(1, args.attempts + 1) for q in questions if (str(q.id), str(n)) not in done]
+        say(f"{len(questions)} questions x {args.attempts} attempts; {len(jobs)} to ask")
+        return ask_and_tell(plan, url, key, jobs, answers) if jobs else 0
+
+
+def ask_and_tell(plan: Plan, url: str, key: str, jobs: list[tuple[Question, int]], answers: Answers) -> int:
+    """Asks, and says what came of it, however the run ends."""
+    before = len(answers.rows)
     try:
-        errors = asyncio.run(connect_and_ask(plan, url, key, jobs, answers)) if jobs else 0
+        asyncio.run(ask_all(plan, url, key, jobs, answers))
     except UserError as error:
-        raise UserError(f"stopped: {error}\n{args.output} has what is done; the same command goes on") from None
+        kept = f"\n{answers.path} has what is done; the same command goes on" if answers.rows else ""
+        raise UserError(f"stopped: {error}{kept}") from None
     except KeyboardInterrupt:
-        say(f"interrupted; {args.output} has what is done, and the same command goes on")
+        say(f"interrupted; {answers.path} has what is done, and the same command goes on")
         return 130
+    finally:
+        rows = answers.rows[before:]
+        if rows:
+            say(summary(rows, plan.tools))
+    errors = sum(row["status"] == "error" for row in rows)
     if errors:
         say(f"{errors} attempts failed for reasons of the service; the same command asks them again")
     return 3 if errors else 0
@@ -897,12 +891,9 @@ def main(argv: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         return cmd_run(parser().parse_args(argv))
-    except UserError as error:
+    except (UserError, OSError) as error:
         say(f"run.py: {error}")
-        return error.code
-    except OSError as error:
-        say(f"run.py: {error}")
-        return 1
+        return error.code if isinstance(error, UserError) else 1
     except KeyboardInterrupt:
         return 130
 

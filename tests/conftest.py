@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -21,7 +22,14 @@ SHARED = ROOT.parent / "shared"
 DATA = ROOT / "data"
 FIXTURES = ROOT / "tests" / "fixtures"
 Row = dict[str, Any]
+SHOTS = os.environ.get("SHOTS")              # a folder for a screenshot of each view of the pages
+AXE = importlib.util.find_spec("axe_playwright_python")      # carries axe-core, which finds faults of accessibility
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+# Texts that end scripts, open comments, turn the writing round, stand for keys of every object, or are half a character.
+NASTY = ["</script><script>alert(1)</script>", "</SCRIPT\t>", "<!--<script>", "--!>", "<![CDATA[", "]]>", "&lt;b&gt;&amp;amp;", "\u2028satır\u2029\u0085", "\x00NUL\x1f\x7f",
+         "\u202eters\u202c\u2066x\u2069\u200f", "__proto__", "constructor", "toString", "yarım \ud83d", "\udc00 öbür yarım", "\ufeffbom\ufffe", "satır\r\nsonu\t", "\\u003cimg src=x onerror=alert(2)>",
+         "${alert(3)}`", "$& $1 $` %3Cscript%3E%00", "a/b?c#d&e=f%", "\U0001f600" * 300, "u" * 5000, "<img src=x onerror=alert(4)>", "javascript:alert(5)//"]
 
 sys.path[:0] = [path for path in (str(ROOT), str(ROOT / "tests")) if path not in sys.path]
 
@@ -75,6 +83,11 @@ def shared_case(case_id: str) -> Row:
     return next(row for row in read_jsonl(path) if row["id"] == case_id)
 
 
+def whole_text(text: str) -> str:
+    """A text as every reader of rows gives it: half a character is replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 # Timings of single examples say nothing on a shared machine. The examples are the same every time, so that a run can be repeated;
 # `HYPOTHESIS_PROFILE=search` looks for new ones.
 settings.register_profile("terazi", deadline=None, derandomize=True)
@@ -90,3 +103,21 @@ def browser() -> Any:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
         yield browser
         browser.close()
+
+
+def look(page: Any, name: str, full_page: bool = False) -> None:
+    """Keep a screenshot where SHOTS asks for it; nothing is wider than the window, and axe-core finds no fault."""
+    if SHOTS:
+        page.screenshot(path=f"{SHOTS}/{name}.png", full_page=full_page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+    if AXE and AXE.origin:
+        page.evaluate(Path(AXE.origin).with_name("axe.min.js").read_text(encoding="utf-8"))      # by the driver, which the page's policy does not bind
+        found = page.evaluate("""async () => (await axe.run()).violations.map(v =>
+            [v.impact, v.id, v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? ""))])""")
+        assert found == [], name
+
+
+def skip_without_axe() -> None:
+    """Say, at the end of a test that looks, that accessibility was left out."""
+    if AXE is None:
+        pytest.skip("the views fit; their accessibility was not checked (pip install axe-playwright-python)")

@@ -1,20 +1,19 @@
 """The page for grading by hand, in a real browser: from opening a file to the results that `score.py judge --batch-in` takes.
 
 Needs `playwright` and a Chromium of the system (no browser is downloaded); skipped, with the reason, where one is absent.
-AXE=/path/to/axe.min.js (npm package axe-core) adds the accessibility check; SHOTS=folder saves a screenshot of each view.
+SHOTS=folder saves a screenshot of each view.
 """
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import CHROMIUM
+from conftest import CHROMIUM, NASTY, SHOTS, look, skip_without_axe, whole_text
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = sync_api.expect
@@ -23,8 +22,6 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this sy
 HERE = Path(__file__).resolve().parent
 PAGE = next((p for p in (HERE / "grading.html", HERE.parent / "data/pages/grading.html") if p.exists()), HERE / "grading.html")
 SCORE = next((p for p in (HERE / "score.py", HERE.parent / "score.py") if p.exists()), None)
-AXE = next((p for p in (Path(os.environ.get("AXE", "axe.min.js")), HERE.parent / "node_modules/axe-core/axe.min.js") if p.exists()), None)
-SHOTS = os.environ.get("SHOTS")
 
 # == A batch file of our own =======================================================================
 
@@ -154,7 +151,7 @@ def downloaded(page, click) -> str:
 
 def save_results(page, grader: str = "Ayşe") -> list[dict]:
     set_in_menu(page, lambda: page.fill("#grader", grader))
-    return [json.loads(line) for line in downloaded(page, lambda: page.click("#save")).splitlines()]
+    return [json.loads(line) for line in downloaded(page, lambda: page.click("#save")).split("\n") if line]
 
 
 def set_in_menu(page, action) -> None:
@@ -530,6 +527,29 @@ def test_hostile_names_everywhere(page, tmp_path):
     assert page.evaluate("window.hacked") is None
 
 
+def test_nothing_nasty_is_run_or_lost(page, tmp_path):
+    """Every text as answer, criterion, element and reference; quoted whole, it comes out as it went in."""
+    path, rows = tmp_path / "nasty.jsonl", []
+    for nasty in NASTY:
+        text = IRAC.format(question=nasty, nonce="0123456789abcdef", answer=nasty, unverified=nasty, dimension="kural", rule=nasty, elements=f"1. {nasty}", reference=nasty)
+        rows.append({**request(""), "custom_id": short_hash(repr(nasty)), "body": {"model": nasty, "messages": [{"role": "system", "content": nasty}, {"role": "user", "content": text}]}})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    open_batch(page, path)
+    items = json.loads(page.evaluate("JSON.stringify(state.items)"))
+    assert [[item["answer"], item["criterion"], item["elements"][0], item["reference"], item["judge"]] for item in items] == [[text] * 5 for text in NASTY]
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    for _ in NASTY:
+        page.evaluate("getSelection().selectAllChildren(document.getElementById('answer'))")
+        for key in "qfn":
+            page.keyboard.press(key)
+    expect(page.locator("#progress-text")).to_have_text(f"{len(NASTY)} / {len(NASTY)} karara bağlandı")
+    trimmed = page.evaluate("state.items.map(item => item.answer.trim().toWellFormed())")
+    saved = save_results(page)
+    assert [row["custom_id"] for row in saved] == [row["custom_id"] for row in rows]
+    assert [reply_of(row)["quote"] for row in saved] == trimmed and all(text in whole_text(whole) for text, whole in zip(trimmed, NASTY, strict=True))
+    assert page.locator("main img, main script").count() == 0 and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_the_page_asks_nothing_of_any_network():
     source = PAGE.read_text(encoding="utf-8")
     assert "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:" in source
@@ -553,11 +573,14 @@ def test_languages(page, batch):
         assert set(re.findall(r"\{\d\}", pair[0])) == set(re.findall(r"\{\d\}", pair[1])), key
 
 
-@pytest.mark.parametrize(("name", "size", "scheme"), [("light", (1360, 860), "light"), ("dark", (1360, 860), "dark"), ("phone", (390, 844), "light"),
-                                                       ("phone-dark", (390, 844), "dark")])
-def test_views_are_accessible_and_fit(page, batch, tmp_path, name, size, scheme):
+@pytest.mark.parametrize(("name", "size", "scheme", "language"), [
+    ("light", (1360, 860), "light", "tr"), ("dark", (1360, 860), "dark", "en"),
+    ("phone", (390, 844), "light", "en"), ("phone-dark", (390, 844), "dark", "tr")])
+def test_views_are_accessible_and_fit(page, batch, tmp_path, name, size, scheme, language):
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    if language == "en":
+        page.click("#language")
     look(page, f"welcome-{name}")
     open_batch(page, batch)
     look(page, f"irac-{name}")
@@ -581,18 +604,7 @@ def test_views_are_accessible_and_fit(page, batch, tmp_path, name, size, scheme)
               result(BATCH[5], {"score": 2, "hallucination": False, "evasion": False}), "x"]
     page.set_input_files("#second", write_lines(tmp_path / "second.jsonl", theirs))
     look(page, f"compare-{name}")
-
-
-def look(page, name: str) -> None:
-    """A screenshot, nothing wider than the window, and no serious finding of axe where it is at hand."""
-    shot(page, name)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
-    if AXE is None:
-        return
-    page.evaluate(AXE.read_text(encoding="utf-8"))           # by the driver, which the page's policy does not bind
-    found = page.evaluate("""async () => (await axe.run()).violations.map(v =>
-        [v.impact, v.id, v.nodes.map(n => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? ""))])""")
-    assert [v for v in found if v[0] in ("serious", "critical")] == [], name
+    skip_without_axe()
 
 
 def test_theme_switch_and_print(page, batch):

@@ -1,10 +1,11 @@
 """The leaderboard in a real browser, filled by `score.py report --html` from verdict rows made here.
 
 Needs `playwright` and a Chromium of the system (no browser is downloaded); skipped, with the reason, where one is absent.
-AXE=/path/to/axe.min.js adds the accessibility check; SHOTS=folder saves a screenshot of each view.
+SHOTS=folder saves a screenshot of each view.
 """
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -13,10 +14,15 @@ import shutil
 import subprocess
 import sys
 import time
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from conftest import CHROMIUM
+from conftest import CHROMIUM, NASTY, SHOTS, look, skip_without_axe, whole_text
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import score
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = sync_api.expect
@@ -26,8 +32,6 @@ HERE = Path(__file__).resolve().parent
 ROOT = next((p for p in (HERE.parent, Path(os.environ.get("TERAZI", "."))) if (p / "score.py").exists()), None)
 TEMPLATE = next((p for p in (HERE / "leaderboard.html", HERE.parent / "data/pages/leaderboard.html") if p.exists()), HERE / "leaderboard.html")
 CASES = next((p for p in (HERE.parent.parent / "shared/cases/cases.jsonl", Path(os.environ.get("CASES", "cases.jsonl"))) if p.exists()), None)
-AXE = next((p for p in (Path(os.environ.get("AXE", "axe.min.js")), HERE / "npm/node_modules/axe-core/axe.min.js") if p.exists()), None)
-SHOTS = os.environ.get("SHOTS")
 
 # == Verdict rows of our own =======================================================================
 
@@ -200,6 +204,8 @@ def test_sorting_by_mouse_and_keyboard(show, full, figures):
     page.keyboard.press("Enter")                                  # the focus stays on the head that was clicked
     assert column(page, "Sıralama", 2) == [m["model"] for m in reversed(seconds)]
     expect(page.locator("#status")).to_have_text("Saniye sütununa göre azalan sıralandı.")
+    head(page, "Sorular", "model-çınar").click()
+    expect(page.locator("#status")).to_have_text("model-çınar sütununa göre azalan sıralandı.")
     head(page, "Sıralama", "Maliyet").click()
     assert column(page, "Sıralama", 15)[-2:] == ["-", "-"]        # what has no value is last either way
     head(page, "Sıralama", "Maliyet").click()
@@ -389,26 +395,15 @@ def test_theme_is_kept_and_print_leaves_the_controls_out(show, full):
 VIEWS = {"irac": "", "kategori": "#kategori", "iik": "#iik", "soru": "#irac/vergi-01", "soru-kategori": "#kategori/tbk-01", "soru-iik": "#iik/1"}
 
 
-@pytest.mark.parametrize("name, options", [("light", {"color_scheme": "light"}), ("dark", {"color_scheme": "dark"}),
+@pytest.mark.parametrize("name, options", [("light", {"color_scheme": "light"}), ("dark-en", {"color_scheme": "dark", "locale": "en-US"}),
                                            ("phone", {"width": 390, "height": 844, "color_scheme": "light"}), ("phone-en", {"width": 360, "height": 740, "color_scheme": "dark", "locale": "en-US"})])
-def test_every_view_fits_and_has_no_serious_fault(show, full, name, options):
+def test_every_view_fits_and_is_accessible(show, full, name, options):
     for view, address in VIEWS.items():
         page = show(full, address, **options)
         if view.startswith("soru"):
             page.locator(".fold > summary").first.click()
-        look(page, f"board-{view}-{name}")
-
-
-def look(page, name: str) -> None:
-    """A screenshot, nothing wider than the window, and no serious finding of axe where it is at hand."""
-    if SHOTS:
-        page.screenshot(path=f"{SHOTS}/{name}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
-    if AXE is None:
-        return
-    page.evaluate(AXE.read_text(encoding="utf-8"))           # by the driver, which the page's policy does not bind
-    found = page.evaluate("async () => (await axe.run()).violations.map(v => [v.impact, v.id, v.nodes.length, v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + ' ' + (n.any[0]?.message ?? ''))])")
-    assert [v for v in found if v[0] in ("serious", "critical")] == [], name
+        look(page, f"board-{view}-{name}", full_page=True)
+    skip_without_axe()
 
 
 # == Hostile and large =============================================================================
@@ -452,6 +447,98 @@ def test_hostile_names_in_every_view(show, board):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.locator("main img, main script").count() == 0
     assert page.evaluate("Object.prototype.toString.call({}) + Object.keys(Object.prototype).length") == "[object Object]0"
+
+
+def nasty_files(folder: Path) -> tuple[Path, list[dict], list[dict]]:
+    """Questions and some thousand rows that are nasty in every name, id and text; the file, the questions, the rows."""
+    turn = itertools.cycle(NASTY)
+    questions = []
+    for question, nasty in zip(questions_of("irac.jsonl"), NASTY, strict=False):
+        criteria = [{**criterion, "id": f"{n} {next(turn)}", "rule": next(turn), "elements": [{"text": next(turn)} for _ in criterion["elements"]]}
+                    for n, criterion in enumerate(question["criteria"])]
+        questions.append({**question, "id": nasty, "question": next(turn) + " ?", "criteria": criteria})
+    rows = []
+    for model in NASTY:
+        for question in questions:
+            key = {"suite": "irac", "model": model, "question_id": question["id"], "attempt": 1}
+            rows.append({**key, "row": "attempt", "status": "ok", "cited": 1, "tools": [next(turn)], "tool_record": True, "unverified": [next(turn)],
+                         "seconds": 1, "cost": .1, "usage": {}})
+            rows += [{**key, "criterion_id": criterion["id"], "dimension": criterion["dimension"], "judge": NASTY[0], "verdict": "FAIL", "by": "judge",
+                      "quote": next(turn), "quote_found": False, "reason": next(turn)} for criterion in question["criteria"]]
+    data = folder / "nasty-questions.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in questions), encoding="utf-8")      # \\ud83d as servers and spreadsheets write it
+    return data, questions, rows
+
+
+def test_nothing_nasty_is_run_or_lost(show, board, tmp_path):
+    data, questions, rows = nasty_files(tmp_path)
+    verdicts = tmp_path / "nasty.jsonl"
+    verdicts.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    page = show(board("nasty", [], verdicts, options=("--data", data)))
+    held = json.loads(page.evaluate("JSON.stringify(DATA)"))
+    names = [whole_text(text) for text in NASTY]
+    assert set(held["verdicts"]["irac"]) == set(names[:len(questions)]) == set(held["questions"]["irac"])
+    for row in rows:
+        question, model = (whole_text(row[field]) for field in ("question_id", "model"))
+        if "row" in row:
+            assert held["attempts"]["irac"][question][model]["1"][4] == [whole_text(text) for text in row["unverified"]]
+        else:
+            wanted = [whole_text(row[field]) for field in ("criterion_id", "verdict", "by")] + [whole_text(row[field])[:300] for field in ("quote", "reason")]
+            assert [*wanted, whole_text(row["judge"]), ["quote_absent"]] in held["verdicts"]["irac"][question][model]["1"]
+    for question in questions:
+        shown = held["questions"]["irac"][whole_text(question["id"])]
+        assert shown["question"] == whole_text(question["question"])
+        assert [c["rule"] for c in shown["criteria"]] == [whole_text(c["rule"]) for c in question["criteria"]]
+    assert sorted(table(page, "Sıralama").locator("tbody tr > :nth-child(2)").all_text_contents()) == sorted(names)
+    for link in table(page, "Sorular").get_by_role("link").all()[:len(questions):5]:
+        identity = link.text_content()
+        page.evaluate("address => { location.hash = address; }", link.get_attribute("href"))
+        expect(page.locator("h2 bdi")).to_be_visible()
+        assert page.locator("h2 bdi").text_content() == identity
+        page.locator(".fold > summary").first.click()
+        verdict = held["verdicts"]["irac"][identity][page.evaluate("boardOf('irac').models[0].model")]["1"]
+        assert page.locator(".fold[open] blockquote").all_text_contents() == [row[3] for row in verdict]
+        assert page.locator("main img, main script, main iframe").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.go_back()
+    assert page.evaluate("Object.keys(Object.prototype).length") == 0
+
+
+class Scripts(HTMLParser):
+    """The scripts of a page: attributes and text of each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[dict, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        if tag == "script":
+            self.found.append((dict(attrs), ""))
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem == "script":
+            self.found[-1] = (self.found[-1][0], self.found[-1][1] + data)
+
+
+texts = st.one_of(st.sampled_from([whole_text(text) for text in NASTY]), st.text(st.characters(exclude_categories=["Cs"])),
+                  st.text(st.sampled_from("</script>!-&'\"\\u003c\u2028\x00")))
+values = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+                      lambda inner: st.lists(inner) | st.dictionaries(texts, inner), max_leaves=15)
+
+
+@settings(max_examples=1000)
+@given(values)
+def test_the_island_holds_any_data_and_ends_nothing(data):
+    template = '<p>a</p><script type="application/json" id="data">null</script><script>b</script>'
+    page = score.fill_page(template, data)
+    before, after = template.split("null")
+    island = page.removeprefix(before).removesuffix(after)
+    assert before + island + after == page and not set("<>&\u2028\u2029\x00") & set(island)
+    assert json.loads(island) == data
+    scripts = Scripts()
+    scripts.feed(page)
+    assert scripts.found == [({"type": "application/json", "id": "data"}, island), ({}, "b")]
+    island.encode("utf-8")
 
 
 def test_damaged_data_is_said(show, tmp_path):
