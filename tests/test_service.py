@@ -143,7 +143,7 @@ def test_an_idle_connection_that_the_server_closed_costs_no_wait(monkeypatch: py
     with JudgeServer(lambda _: Reply(body=PASS, headers={"Connection": "keep-alive"})) as server:
         service = score.Service(server.url, KEY, "X")
         service.ask("m", [])
-        service.kept.connection.sock.shutdown(socket.SHUT_RDWR)
+        service.idle[0].sock.shutdown(socket.SHUT_RDWR)
         begun = time.monotonic()
         service.ask("m", [])
     assert time.monotonic() - begun < 0.5
