@@ -169,10 +169,10 @@ def test_a_service_that_gives_none_of_many_workers_a_reply_stops_the_run() -> No
 
 
 def test_the_raw_reply_is_kept_where_a_later_try_ends_in_a_fault() -> None:
+    of_k0 = iter([Reply(body=chat("{}", usage={"prompt_tokens": 3}))])
+
     def reply(request: Request) -> Any:
-        if b"k0" not in request.raw:
-            return Reply(body=PASS, delay=0.1)
-        return Reply(body=chat("{}", usage={"prompt_tokens": 3})) if request.number < 2 else error(500)
+        return next(of_k0, error(500)) if b"k0" in request.raw else Reply(body=PASS, delay=0.1)
 
     with JudgeServer(reply) as server:
         rows = judge_calls(server.url, 30, 2, deadline=1.0)
