@@ -2798,19 +2798,26 @@ def paired_with_first(scores: Sequence[FactScores]) -> list[str]:
 
 PARAMETERS = {"temperature": 0, "max_tokens": 4096}
 LIMIT = r"\bmax_\w*tokens\b|\d in the completion"
-REFUSABLE = {                               # parameters that a server may not take: its words for it, and what takes their place
-    "max_tokens": (LIMIT, "max_completion_tokens"), "max_completion_tokens": (LIMIT, None), "temperature": (r"\btemperature\b", None)}
+REFUSABLE = {                               # what a server may not take: how its words name it, and what takes its place
+    "max_tokens": (LIMIT, "max_completion_tokens"),
+    "max_completion_tokens": (LIMIT, None),
+    "temperature": (r"\btemperature\b", None),
+}
 KEY = ("suite", "model", "question_id", "attempt", "criterion_id", "judge")     # what names a verdict row
+Key = tuple[Any, ...]
 TRIES = 3                                   # replies that arrived but could not be used, before a verdict is null
 DEADLINE = 300.0                            # seconds a request may take, retries included
 BACKOFF = 1.0                               # seconds before the first new try; twice as long each time, and some jitter
 LONGEST_PAUSE = 60.0
 TRANSIENT = (408, 409, 425, 429)            # and all from 500
-FATAL = {401: "the key was refused; check the key in {env}",
-         402: "the account has no credit; top it up or use another key",
-         403: "access was denied; check that the key may use this model",
-         404: "there is no such address or model; check --base-url and --judge"}
-UNREACHABLE = ("gaierror", "ConnectionRefusedError", "SSLCertVerificationError")     # before the first reply: a wrong address, not a fault
+FATAL = {
+    401: "the key was refused; check the key in {env}",
+    402: "the account has no credit; top it up or use another key",
+    403: "access was denied; check that the key may use this model",
+    404: "there is no such address or model; check --base-url and --judge",
+}
+# Before the first reply these mean a wrong address, not a fault.
+UNREACHABLE = ("gaierror", "ConnectionRefusedError", "SSLCertVerificationError")
 
 
 class Fault(Exception):
@@ -2822,7 +2829,7 @@ class Fault(Exception):
 
 
 class Again(Exception):
-    """No fault of the service, and to be tried again at once: an idle connection was closed, or a parameter was refused and is dropped."""
+    """To be tried again at once: an idle connection was closed, or a parameter was refused and is dropped now."""
 
 
 class Refused(Exception):
@@ -2854,8 +2861,8 @@ def endpoint(base_url: str) -> str:
 
 
 def retry_after(header: str | None, now: datetime.datetime) -> float | None:
-    """Seconds a Retry-After header asks for, as a number or a date, at most 60; None (the ordinary backoff) where it says nothing sensible
-    or a time that has passed."""
+    """Seconds a Retry-After header asks for, as a number or a date, at most 60; None (the ordinary backoff) where it
+    says nothing sensible or a time that has passed."""
     import email.utils
     if not header:
         return None
@@ -2870,7 +2877,7 @@ def retry_after(header: str | None, now: datetime.datetime) -> float | None:
 
 
 def error_of(body: Any) -> Row:
-    """The error object of a response, also where a gateway puts it into the choice or writes a mere text; empty if there is none."""
+    """The error object of a response, empty if there is none; some gateways put it into the choice or write a mere text."""
     if not isinstance(body, dict):
         return {}
     choices = body.get("choices")
@@ -2888,14 +2895,16 @@ def reply_of(body: Any) -> Reply | None:
         return None
     if isinstance(content, list):                            # parts, as some servers send them
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    served = {"model": body.get("model"), "provider": body.get("provider"), "fingerprint": body.get("system_fingerprint")}
-    usage = body.get("usage")
-    return Reply(_without_surrogates(content) if isinstance(content, str) else "", str(choice.get("finish_reason") or ""),
-                 _without_surrogates(served), usage if isinstance(usage, dict) else None)
+    names = {"model": "model", "provider": "provider", "fingerprint": "system_fingerprint"}
+    return Reply(content=_without_surrogates(content) if isinstance(content, str) else "",
+                 finish=str(choice.get("finish_reason") or ""),
+                 served=_without_surrogates({name: body.get(field) for name, field in names.items()}),
+                 usage=body["usage"] if isinstance(body.get("usage"), dict) else None)
 
 
 class Service:
-    """An OpenAI-compatible chat service, shared by all workers: one TLS context, one pause, one set of learnt parameters."""
+    """An OpenAI-compatible chat service, shared by all workers: one TLS context, one pause, one set of learnt parameters,
+    one pool of open connections."""
 
     def __init__(self, base_url: str, key: str, key_env: str) -> None:
         import ssl
@@ -2905,19 +2914,20 @@ class Service:
         self.key, self.key_env = key, key_env
         self.deadline = DEADLINE
         self.tls = ssl.create_default_context() if self.url.scheme == "https" else None
-        self.tunnel = tunnel_for(self.url.hostname or "") if self.tls else None
+        self.proxy = https_proxy(self.url.hostname or "") if self.tls else None
         self.parameters: Row = dict(PARAMETERS)
-        self.refused: list[str] = []                         # parameters that the server would not have
+        self.refused: list[str] = []                        # parameters that the server would not have
         self.pause_until = 0.0
-        self.last_reply = 0.0                                # when a reply last arrived; 0 before the first
+        self.last_reply = 0.0                               # when a reply last arrived; 0 before the first
         self.fault_told = False
         self.stopped = threading.Event()
         self.lock = threading.Lock()
         self.idle: list[http.client.HTTPConnection] = []
-        self.in_flight: dict[http.client.HTTPConnection, float] = {}      # by connection, when its request is overdue
+        self.in_flight: dict[http.client.HTTPConnection, float] = {}       # with the deadline of its request
 
     def ask(self, model: str, messages: list[dict[str, str]]) -> Reply:
-        """One reply, whatever faults come before it. Raises Fault when the deadline ends, Refused, or InputError when all must stop."""
+        """One reply, whatever faults come before it. Raises Refused, Fault when the deadline ends, or InputError when all
+        must stop: also when nobody had a reply since this request began, for then the service is down."""
         begun, backoff, resume = time.monotonic(), BACKOFF, 0.0
         deadline = begun + self.deadline
         while True:
@@ -2929,27 +2939,29 @@ class Service:
             except Fault as fault:
                 wait = backoff * (1 + random.random() / 2) if fault.wait is None else fault.wait
                 resume, backoff = time.monotonic() + wait, min(backoff * 2, LONGEST_PAUSE)
-                if resume > deadline and self.last_reply < begun:
-                    raise InputError(f"the service gave nobody a reply for {self.deadline:.0f} s (the last fault: {fault}); what is done is "
-                                     "kept, run the same command again to go on") from None
-                if resume > deadline:
+                if resume < deadline:
+                    self._note(fault, resume)
+                elif self.last_reply > begun:
                     raise Fault(f"no reply within {self.deadline:.0f} s; the last fault: {fault}") from None
-                self._tell(fault, resume)
+                else:
+                    raise InputError(f"the service gave nobody a reply for {self.deadline:.0f} s (the last fault: {fault}); "
+                                     "what is done is kept, run the same command again to go on") from None
 
     def _rest(self, resume: float, deadline: float) -> None:
-        """Wait until it is this request's turn again and the pause of all workers is over, but not beyond the deadline."""
-        while (left := min(max(resume, self.pause_until), deadline) - time.monotonic()) > 0 and not self.stopped.wait(left):
-            pass
+        """Wait for this request's turn and for the end of the pause of all workers, but not beyond the deadline."""
+        while (left := min(max(resume, self.pause_until), deadline) - time.monotonic()) > 0:
+            if self.stopped.wait(left):
+                break
         if self.stopped.is_set():
             raise InputError("stopped")
 
-    def _tell(self, fault: Fault, resume: float) -> None:
-        """Say the run's first fault (a service that only ever fails must not look like a slow one), and let a wait the server asked for
-        slow all workers."""
+    def _note(self, fault: Fault, resume: float) -> None:
+        """Let a wait that the server asked for pause all workers, and say the run's first fault: a service that only ever
+        fails must not look like a slow one."""
         with self.lock:
-            told, self.fault_told = self.fault_told, True
             if fault.wait is not None:
                 self.pause_until = max(self.pause_until, resume)
+            told, self.fault_told = self.fault_told, True
         if not told:
             say(f"notice: {fault}; such calls are tried again for up to {self.deadline:.0f} s each")
 
@@ -2958,16 +2970,18 @@ class Service:
         import http.client
         sent = {**question, **self.parameters}
         raw = json.dumps(sent, ensure_ascii=False).encode("utf-8")
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key}", "User-Agent": f"terazi/{VERSION}"}
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key}",
+                   "User-Agent": f"terazi/{VERSION}"}
+        path = self.url.path + (f"?{self.url.query}" if self.url.query else "")
         with self.lock:
             kept = self.idle.pop() if self.idle else None
-        connection = kept or self._connection()
+        connection = kept or self._new_connection()
         connection.timeout = max(0.1, deadline - time.monotonic())
         if connection.sock:
             connection.sock.settimeout(connection.timeout)
         self.in_flight[connection] = deadline
         try:
-            connection.request("POST", self.url.path + (f"?{self.url.query}" if self.url.query else ""), raw, headers)
+            connection.request("POST", path, raw, headers)
             response = connection.getresponse()
             data = response.read()
         except (OSError, http.client.HTTPException) as error:
@@ -2975,7 +2989,8 @@ class Service:
             if kept and isinstance(error, (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)):
                 raise Again from None
             if not self.last_reply and type(error).__name__ in UNREACHABLE:
-                raise InputError(f"{self.url.scheme}://{self.url.netloc} cannot be reached ({error}); check --base-url") from None
+                raise InputError(f"{self.url.scheme}://{self.url.netloc} cannot be reached ({error}); "
+                                 "check --base-url") from None
             raise Fault(f"{type(error).__name__}: {error}") from None
         finally:
             del self.in_flight[connection]
@@ -2985,16 +3000,17 @@ class Service:
             self.idle.append(connection)
         return self._understand(response.status, response.headers, data, sent)
 
-    def _connection(self) -> http.client.HTTPConnection:
+    def _new_connection(self) -> http.client.HTTPConnection:
         import http.client
+        host, port = self.url.hostname or "", self.url.port
         if not self.tls:
-            return http.client.HTTPConnection(self.url.hostname or "", self.url.port)
-        if not self.tunnel:
-            return http.client.HTTPSConnection(self.url.hostname or "", self.url.port, context=self.tls)
-        proxy, port, headers = self.tunnel
-        connection = http.client.HTTPSConnection(proxy, port, context=self.tls)
-        connection.set_tunnel(self.url.hostname or "", self.url.port or 443, headers)
-        return connection
+            return http.client.HTTPConnection(host, port)
+        if not self.proxy:
+            return http.client.HTTPSConnection(host, port, context=self.tls)
+        proxy, proxy_port, headers = self.proxy
+        tunnel = http.client.HTTPSConnection(proxy, proxy_port, context=self.tls)
+        tunnel.set_tunnel(host, port, headers)
+        return tunnel
 
     def end_overdue(self) -> None:
         """Shut the sockets of requests past their deadline (a socket's own timeout starts anew at every byte)."""
@@ -3015,13 +3031,14 @@ class Service:
         error = error_of(body)
         message = " ".join(str(error.get("message") or text).split())[:300]
         if 300 <= status < 400:
-            raise InputError(f"the server answered {status} and points to {self._without_key(str(headers.get('Location')))}; the key is "
-                             "not sent there, set --base-url to the address you mean")
+            raise InputError(f"the server answered {status} and points to {self._without_key(str(headers.get('Location')))}; "
+                             "the key is not sent there, set --base-url to the address you mean")
         if status == 200 and error:                          # a gateway that reports a fault in a good answer
             code = str(error.get("code"))
             status = int(code) if re.fullmatch(r"[45]\d\d", code, re.ASCII) else 502
         if status in FATAL or "insufficient_quota" in str(error):
-            raise InputError(f"the server answered {status}: {FATAL.get(status, FATAL[402]).format(env=self.key_env)}; it says: {message}")
+            what = FATAL.get(status, FATAL[402]).format(env=self.key_env)
+            raise InputError(f"the server answered {status}: {what}; it says: {message}")
         if status in TRANSIENT or status >= 500:
             now = datetime.datetime.now(datetime.timezone.utc)
             raise Fault(f"status {status}: {message}", retry_after(headers.get("Retry-After"), now))
@@ -3034,11 +3051,11 @@ class Service:
         return reply
 
     def _without_key(self, text: str) -> str:
-        """What a server says, in case it repeats the key (the placeholders of local servers, EMPTY and the like, are too short to hide)."""
+        """What a server says, in case it repeats the key (EMPTY and the like, as local servers want, are too short to hide)."""
         return text.replace(self.key, "***") if len(self.key) >= 8 else text
 
     def _refusal(self, status: int, error: Row, message: str, sent: Row) -> Exception:
-        """What another 4xx means: a parameter to leave out, a model that is not there, or a request this server can't take."""
+        """What another 4xx means: a parameter to leave out, a model that is not there, or a request that is too much."""
         named, code = str(error.get("param") or ""), str(error.get("code"))
         for parameter, (words, other) in REFUSABLE.items():
             if parameter in sent and (named == parameter or (not named and re.search(words, message))):
@@ -3054,9 +3071,9 @@ class Service:
         return Refused(f"status {status}: {message}")
 
 
-def tunnel_for(host: str) -> tuple[str, int, dict[str, str]] | None:
-    """Host, port and headers of the proxy that HTTPS_PROXY names, unless NO_PROXY excepts this host. Only https goes through a proxy: in a
-    tunnel, which keeps the key between us and the service. Plain http goes straight to its server."""
+def https_proxy(host: str) -> tuple[str, int, dict[str, str]] | None:
+    """Host, port and headers of the proxy that HTTPS_PROXY names, unless NO_PROXY excepts this host. Only https goes through
+    it, in a tunnel, which keeps the key between us and the service; plain http goes straight to its server."""
     import base64
     import urllib.parse
     import urllib.request
@@ -3070,8 +3087,8 @@ def tunnel_for(host: str) -> tuple[str, int, dict[str, str]] | None:
 
 
 class Call(NamedTuple):
-    """One request to a judge: the verdict row it will complete, the messages in three parts (rules, what all calls on one answer share, what
-    is this call's own), and how its reply is read: to the fields of the row, or None if it can't be used."""
+    """One request to a judge: the verdict row it will complete, the messages in three parts (rules, what all calls on one
+    answer share, what is this call's own), and how a reply is read: to fields of the row, or None if it can't be used."""
     row: Row
     rules: str
     shared: str
@@ -3092,12 +3109,15 @@ class Call(NamedTuple):
 
     @property
     def custom_id(self) -> str:
-        """Names the request in a batch file: a hash of the row's key and the request, so nobody reads the model's name off it."""
+        """Names the request in a batch file: a hash of the row's key and the request, so that it tells nobody the model."""
         return short_hash(to_json([self.row[field] for field in (*KEY, "prompt")]))
 
     def verdict(self, reply: Reply) -> Row | None:
         """What a reply says, None if it can't be used: a reply that was cut off never can."""
         return self.read(reply.content) if reply.finish != "length" else None
+
+
+Item = Row | Call                           # what a run is made of: rows that need no judge, and calls that complete one
 
 
 def usage_sum(before: Row | None, usage: Row | None) -> Row | None:
@@ -3130,8 +3150,8 @@ def judge_call(service: Service, call: Call) -> Row:
 
 
 def run_calls(service: Service, calls: Sequence[Call], concurrency: int, keep: Callable[[Row], None]) -> None:
-    """Judge all calls with so many workers; `keep` gets each row, in the caller's thread, as it is finished. What stops one worker stops
-    the run and is raised."""
+    """Judge all calls with so many workers; `keep` gets each row, in the caller's thread, as it is finished. What stops one
+    worker stops the run and is raised."""
     import queue
     import threading
     waiting: queue.SimpleQueue[Call] = queue.SimpleQueue()
@@ -3146,7 +3166,7 @@ def run_calls(service: Service, calls: Sequence[Call], concurrency: int, keep: C
                 try:
                     finished.put(judge_call(service, call))
                 except Exception as error:
-                    finished.put(error)                      # before the others are stopped, so that it is what is raised
+                    finished.put(error)                     # before the others stop, so that it is what is raised
                     service.stopped.set()
 
     for _ in range(min(concurrency, len(calls))):
@@ -3161,9 +3181,9 @@ def run_calls(service: Service, calls: Sequence[Call], concurrency: int, keep: C
                     raise result
                 keep(result)
                 left -= 1
-    except BaseException:                                    # Ctrl-C too
+    except BaseException:                                   # Ctrl-C too
         service.stopped.set()
-        while not finished.empty():                          # replies that arrived are kept
+        while not finished.empty():                         # replies that arrived are kept
             late = finished.get()
             if not isinstance(late, Exception):
                 keep(late)
@@ -3207,13 +3227,15 @@ Unsurlar:
 {elements}
 Dayanak: {reference}"""
 TEMPLATE = short_hash(RULES + ANSWER_PART + CRITERION_PART)
-DIMENSION_NAMES = {"issue": "sorun", "rule": "kural", "application": "uygulama", "conclusion": "sonuç", "hygiene": "hijyen"}
+DIMENSION_NAMES = {"issue": "sorun", "rule": "kural", "application": "uygulama", "conclusion": "sonuç",
+                   "hygiene": "hijyen"}
 # An answer that speaks to its judge. Folded text; a hit is flagged for the reader and closes the way of gaining by a null.
-TO_THE_JUDGE = re.compile(r"\bhakem ?:|\bhakeme not\b|\b(?:sen|sayin|degerli)(?: artik)? hakem\b(?! heyet)|\bjudge\b|\bgrader\b|"
-                    r"\bverdict\b|degerlendirici|\bpass\b|\bsystem ?:|\bsistem ?:|"
-                    r"ignore (?:all|the|any|previous)|onceki talimat|talimatlari (?:yok say|unut|gormezden)|olcut(?:ler)? karsilan|"
-                    r"<<<|cevap ?>>>|olumlu degerlendir|tam puan")
-ANSWER_TAG = re.compile(r"</?\s*(?:cevap|answer|yan[ıi]t|system|judge)\b", re.IGNORECASE)     # on the text as it is: folding drops tags
+TO_THE_JUDGE = re.compile(
+    r"\bhakem ?:|\bhakeme not\b|\b(?:sen|sayin|degerli)(?: artik)? hakem\b(?! heyet)|\bjudge\b|\bgrader\b|\bverdict\b|"
+    r"degerlendirici|\bpass\b|\bsystem ?:|\bsistem ?:|ignore (?:all|the|any|previous)|onceki talimat|"
+    r"talimatlari (?:yok say|unut|gormezden)|olcut(?:ler)? karsilan|<<<|cevap ?>>>|olumlu degerlendir|tam puan")
+# On the text as it is, for folding drops tags.
+ANSWER_TAG = re.compile(r"</?\s*(?:cevap|answer|yan[ıi]t|system|judge)\b", re.IGNORECASE)
 
 
 def addresses_judge(text: str, folded: str) -> bool:
@@ -3232,17 +3254,19 @@ class Cited(NamedTuple):
 
 
 def check_citations(answer: Answer, question: Row, sources: Sequence[Source]) -> Cited:
-    """Look every decision, Board and ruling number up: found when all its numbers stand, in their roles, in one source. Sources are the
-    answer's tool outputs, the question with its gold, criteria and references, the checks passed along in `citations`, and `sources`."""
+    """Look every decision, Board and ruling number up: found when all its numbers stand, in their roles, in one source.
+    Sources are the answer's tool outputs, the question with its gold, criteria and references, the checks passed along in
+    `citations`, and `sources`."""
     cited = {tuple(numbers_in(r)): r for r in references(answer.text, CITED)} if not answer.missing else {}
     if not cited:
         return Cited(0, [])
     passed = {number.casefold() for number, found in (answer.extra.get("citations") or {}).items() if found is True}
     texts = [str(call.get("output") or "") for call in answer.extra.get("tool_calls") or [] if isinstance(call, dict)]
     texts += [to_plain(question.get(field) or "") for field in ("question", "gold", "criteria", "reference_answer", "references")]
-    own = [read_source(text) for text in texts if text]
+    known = [*(read_source(text) for text in texts if text), *sources]
     unverified = [describe(reference) for numbers, reference in cited.items()
-                  if not passed & {number for _, number in numbers} and not any(cited_in(reference, source) for source in (*own, *sources))]
+                  if not any(number in passed for _, number in numbers)
+                  and not any(cited_in(reference, source) for source in known)]
     return Cited(len(cited), unverified)
 
 
@@ -3276,39 +3300,52 @@ def attempt_key(answer: Answer) -> Row:
 def attempt_row(answer: Answer, citations: Cited) -> Row:
     """The tidy row of one attempt."""
     extra = answer.extra
-    return {**attempt_key(answer), "row": "attempt", "status": "empty" if answer.missing and answer.status == "ok" else answer.status,
-            "answered": not answer.missing, "cited": citations.cited, "unverified": citations.unverified,
+    return {**attempt_key(answer), "row": "attempt",
+            "status": "empty" if answer.missing and answer.status == "ok" else answer.status, "answered": not answer.missing,
+            "cited": citations.cited, "unverified": citations.unverified,
             "tool_record": bool(extra.get("tool_calls") or extra.get("citations")),
             "tools": sorted({str(c.get("name")) for c in extra.get("tool_calls") or [] if isinstance(c, dict)}),
             "seconds": extra.get("seconds"), "cost": extra.get("cost"), "usage": extra.get("usage"),
             "answer_sha": short_hash(answer.text)}
 
 
-def irac_items(answer: Answer, question: Row, judge: str, sources: Sequence[Source]) -> Iterator[Row | Call]:
-    """The attempt's row, then for each criterion a finished row (decided by code, or missing) or the call that will decide it."""
+def blank_row(answer: Answer, folded: str, template: str) -> Row:
+    """What every verdict row of an answer has, before anybody has judged."""
+    return {**attempt_key(answer), "by": "judge", "verdict": None, "quote": "", "quote_found": None, "reason": "",
+            "flagged": addresses_judge(answer.text, folded), "template": template, "answer_sha": short_hash(answer.text),
+            "prompt": None}
+
+
+def irac_items(answer: Answer, question: Row, judge: str, sources: Sequence[Source]) -> Iterator[Item]:
+    """The attempt's row, then for each criterion a finished row (missing, or decided by code) or the call that decides it."""
     citations = check_citations(answer, question, sources)
     yield attempt_row(answer, citations)
     folded = fold(answer.text)
-    common = {**attempt_key(answer), "flagged": addresses_judge(answer.text, folded), "template": TEMPLATE,
-              "answer_sha": short_hash(answer.text)}
+    blank = {**blank_row(answer, folded, TEMPLATE), "judge": judge}
     shared = ANSWER_PART.format(
         as_of=question.get("as_of", "bugün"), question=question["question"], nonce=short_hash(TEMPLATE + answer.text),
         answer=answer.text, unverified=", ".join(citations.unverified) or "yok")
     for criterion in question["criteria"]:
-        decided = [False] * len(criterion["elements"]) if answer.missing else code_decides(criterion, answer.text)
-        row = {**common, "criterion_id": criterion["id"], "judge": judge, "dimension": criterion["dimension"], "verdict": None,
-               "by": "judge", "quote": "", "quote_found": None, "reason": "", "elements": decided,
-               "rubric": rubric_hash(criterion), "prompt": None}
+        elements = criterion["elements"]
+        decided = [False] * len(elements) if answer.missing else code_decides(criterion, answer.text)
+        row = {**blank, "criterion_id": criterion["id"], "dimension": criterion["dimension"], "elements": decided,
+               "rubric": rubric_hash(criterion)}
         if answer.missing:
             yield {**row, "verdict": "FAIL", "by": "missing", "reason": "no answer"}
         elif False in decided or None not in decided:
             yield {**row, "verdict": "FAIL" if False in decided else "PASS", "by": "code", "reason": "decided by code"}
         else:
-            open_to_judge = [e["text"] for e, known in zip(criterion["elements"], decided, strict=True) if known is None]
+            unknown = [e["text"] for e, known in zip(elements, decided, strict=True) if known is None]
             own = CRITERION_PART.format(
-                dimension=DIMENSION_NAMES[criterion["dimension"]], rule=criterion["rule"], reference=criterion.get("reference") or "-",
-                elements="\n".join(f"{n}. {text}" for n, text in enumerate(open_to_judge, 1)))
+                dimension=DIMENSION_NAMES[criterion["dimension"]], rule=criterion["rule"],
+                elements="\n".join(f"{n}. {text}" for n, text in enumerate(unknown, 1)),
+                reference=criterion.get("reference") or "-")
             yield Call(row, RULES, shared, own, partial(read_verdict, decided, folded)).hashed()
+
+
+def row_key(row: Row) -> Key:
+    """What names a row; the row of an attempt has neither criterion nor judge."""
+    return tuple(row.get(field) for field in KEY)
 
 
 def rubric_hash(criterion: Row) -> str:
@@ -3322,8 +3359,8 @@ LENIENT = json.JSONDecoder(object_pairs_hook=_unique, strict=False, parse_consta
 
 
 def reply_objects(content: str, field: str) -> list[Row]:
-    """The JSON objects with this field in a reply, thinking cut away, raw line breaks and last commas forgiven. None of them where a key
-    stands twice or an object breaks off.
+    """The JSON objects with this field in a reply, thinking cut away, raw line breaks and last commas forgiven. None of
+    them where a key stands twice or an object breaks off.
 
     >>> reply_objects('<think>{"verdict": "PASS"}</think>Karar: ```json\\n{"verdict": "FAIL",}\\n```', "verdict")
     [{'verdict': 'FAIL'}]
@@ -3355,8 +3392,9 @@ def objects_in_prose(text: str) -> list[Row]:
 
 
 def read_verdict(decided: Sequence[bool | None], folded_answer: str, content: str) -> Row | None:
-    """The judge's part of a verdict row, None if the reply can't be used. PASS only if the verdict says so and no element is false; a
-    verdict is read from its field, and two objects that differ are no verdict. The judge's ticks go between those of the code."""
+    """The judge's part of a verdict row, None if the reply can't be used. PASS only if the verdict says so and no element
+    is false; a verdict is read from its field, and two objects that differ are no verdict. The judge's ticks go between
+    those of the code."""
     objects = reply_objects(content, "verdict")
     verdicts = {plain_verdict(o["verdict"]) for o in objects}
     if len(verdicts) != 1 or None in verdicts:
@@ -3387,7 +3425,8 @@ def plain_verdict(value: Any) -> str | None:
 GRADERS = ("anthropic/claude-opus-4.8", "google/gemini-3.5-flash")      # as published
 TIEBREAK = "openai/gpt-5.5"
 CAPPED = ("rule_recall", "rule_application")                            # categories a hallucination caps at 1
-CATEGORY_WEIGHTS = {"rule_application": 20, "rule_conclusion": 20, "interpretation": 20, "issue_spotting": 15, "rhetorical": 15, "rule_recall": 10}
+CATEGORY_WEIGHTS = {"rule_application": 20, "rule_conclusion": 20, "interpretation": 20, "issue_spotting": 15,
+                    "rhetorical": 15, "rule_recall": 10}
 GRADING_RULES = """\
 Türk hukukuna ilişkin bir cevabı tek bir kategorinin ölçütüne göre, verilen referans cevapla karşılaştırarak 0-3 arasında puanlıyorsun.
 
@@ -3424,19 +3463,18 @@ CEVAP {nonce}>>>
 GRADING_TEMPLATE = short_hash(GRADING_RULES + GRADED_PART)
 
 
-def kategori_items(answer: Answer, question: Row, rubric: Row, graders: Sequence[str]) -> Iterator[Row | Call]:
+def kategori_items(answer: Answer, question: Row, rubric: Row, graders: Sequence[str]) -> Iterator[Item]:
     """The attempt's row, then for each grader a finished row (missing answer) or its call."""
     yield attempt_row(answer, check_citations(answer, question, []))
     folded = fold(answer.text)
-    common = {**attempt_key(answer), "criterion_id": "score", "dimension": question["category"], "quote": "", "quote_found": None,
-              "reason": "", "flagged": addresses_judge(answer.text, folded), "template": GRADING_TEMPLATE,
-              "rubric": grading_hash(question, rubric), "answer_sha": short_hash(answer.text), "prompt": None}
+    blank = {**blank_row(answer, folded, GRADING_TEMPLATE), "criterion_id": "score", "dimension": question["category"],
+             "rubric": grading_hash(question, rubric), "hallucination": None, "evasion": None}
     shared = GRADED_PART.format(
         as_of=question.get("as_of", "bugün"), question=question["question"], reference=question["reference_answer"],
-        name=rubric["name_tr"], measures=rubric["measures"], three=rubric["3"], two=rubric["2"], one=rubric["1"], zero=rubric["0"],
-        nonce=short_hash(GRADING_TEMPLATE + answer.text), answer=answer.text)
+        name=rubric["name_tr"], measures=rubric["measures"], three=rubric["3"], two=rubric["2"], one=rubric["1"],
+        zero=rubric["0"], nonce=short_hash(GRADING_TEMPLATE + answer.text), answer=answer.text)
     for grader in graders:
-        row = {**common, "judge": grader, "by": "judge", "verdict": None, "hallucination": None, "evasion": None}
+        row = {**blank, "judge": grader}
         if answer.missing:
             yield {**row, "by": "missing", "verdict": 0, "hallucination": False, "evasion": False, "reason": "no answer"}
         else:
@@ -3451,14 +3489,13 @@ def grading_hash(question: Row, rubric: Row) -> str:
 def read_grade(folded_answer: str, content: str) -> Row | None:
     """Score, hallucination and evasion from a grader's reply, None if it can't be used or says two things."""
     objects = reply_objects(content, "score")
-    fields = ("score", "hallucination", "evasion")
-    if not objects or any(o.get(field) != objects[0].get(field) for o in objects for field in fields):
+    grades = [tuple(o.get(field) for field in ("score", "hallucination", "evasion")) for o in objects]
+    if not grades or grades.count(grades[0]) < len(grades):
         return None
-    reply = objects[-1]
-    score, hallucination, evasion = (reply.get(field) for field in fields)
-    if isinstance(score, bool) or score not in (0, 1, 2, 3) or not isinstance(hallucination, bool) or not isinstance(evasion, bool):
+    score, hallucination, evasion = grades[0]
+    if isinstance(score, bool) or score not in (0, 1, 2, 3) or {type(hallucination), type(evasion)} != {bool}:
         return None
-    return {"verdict": int(score), "hallucination": hallucination, "evasion": evasion, **remarks(reply, folded_answer)}
+    return {"verdict": int(score), "hallucination": hallucination, "evasion": evasion, **remarks(objects[-1], folded_answer)}
 
 
 def needs_tiebreak(first: int | None, second: int | None) -> bool:
@@ -3473,8 +3510,8 @@ def needs_tiebreak(first: int | None, second: int | None) -> bool:
 
 
 def final_score(first: int | None, second: int | None, third: int | None) -> Fraction | None:
-    """Mean of two graders within a point, else the median of three; with one grader without a reply the rule applies to the two usable
-    scores, and where that would call for yet another, there is no score.
+    """Mean of two graders within a point, else the median of three; with one grader without a reply the rule applies to
+    the two usable scores, and where that would call for yet another, there is no score.
 
     >>> [str(final_score(*s)) for s in ((2, 3, None), (0, 1, 1), (1, 3, 0), (2, None, 3), (0, None, 3), (1, 3, None))]
     ['5/2', '1', '1', '5/2', 'None', 'None']
@@ -3492,15 +3529,17 @@ def majority(flags: Sequence[bool]) -> bool:
 
 
 def capped(score: Fraction, category: str, hallucination: bool) -> Fraction:
-    """A hallucination caps the final score at 1 in the categories that grade a citation (we read the published "fixed at 1" as a cap)."""
+    """A hallucination caps the score at 1 in the categories that grade a citation (so we read the published "fixed at 1")."""
     return min(score, Fraction(1)) if hallucination and category in CAPPED else score
 
 
 def same_family(model: str, grader: str) -> bool:
     """Is a grader of the model's own family: the same provider prefix, or the same first token of the name?
 
-    >>> same_family("anthropic/claude-sonnet-5", "anthropic/claude-opus-4.8"), same_family("gpt-5.5", "openai/gpt-4"), same_family("x/gpt", "y/glm")
-    (True, True, False)
+    >>> same_family("anthropic/claude-5", "anthropic/claude-4"), same_family("gpt-5.5", "openai/gpt-4")
+    (True, True)
+    >>> same_family("x/gpt", "y/glm")
+    False
     """
     def parts(name: str) -> tuple[str, str]:
         provider, _, short = name.lower().rpartition("/")
@@ -3509,15 +3548,6 @@ def same_family(model: str, grader: str) -> bool:
     return bool(a and a == c) or bool(b and b == d)
 
 # == Judging a file of answers =====================================================================
-
-Key = tuple[Any, ...]
-Item = Row | Call                           # of a run: a row that needs no judge, or the call that will complete one
-
-
-def row_key(row: Row) -> Key:
-    """What names a row; the row of an attempt has neither criterion nor judge."""
-    return tuple(row.get(field) for field in KEY)
-
 
 def standing(row: Row) -> tuple[Any, ...]:
     """What a row rests on. If any of it has changed, the row is made anew."""
@@ -3533,8 +3563,9 @@ def is_null(row: Row) -> bool:
 
 
 class Store:
-    """The rows of a run by key, and the file that they are appended to, whole and flushed: a kill loses none that was written, and the next
-    run goes on from there. Without a path, or where a run is only planned, they stay in memory. A null never replaces a verdict."""
+    """The rows of a run by key, and the file that they are appended to, whole and flushed: a kill loses none that was
+    written, and the next run goes on from there. Without a path, or where a run is only planned, they stay in memory. A
+    null never replaces a verdict."""
 
     def __init__(self, path: Path | None, judges: Sequence[str], planned: bool) -> None:
         """Read what a former run has done. Rows of another judge are refused: two judges are never mixed in one file."""
@@ -3543,10 +3574,11 @@ class Store:
         self.rows: dict[Key, Row] = {}
         for line, row in read_rows(path) if path and path.exists() and path.stat().st_size else ():
             if "suite" not in row or "question_id" not in row:
-                raise InputError(f"{path}:{line}: is not a verdict row; expected the output of a former run, or a new file name with -o", 2)
+                raise InputError(f"{path}:{line}: is not a verdict row; expected the output of a former run, or a new file "
+                                 "name with -o", 2)
             if row.get("judge") not in (None, *judges):
-                raise InputError(f'{path}:{line}: is a verdict of "{row["judge"]}", and this run judges with {", ".join(judges)}; '
-                                 "name another output file with -o", 2)
+                raise InputError(f'{path}:{line}: is a verdict of "{row["judge"]}", and this run judges with '
+                                 f'{", ".join(judges)}; name another output file with -o', 2)
             self._take(row)
 
     def _take(self, row: Row) -> None:
@@ -3563,7 +3595,7 @@ class Store:
         try:
             self.file = self.file or open_output(self.path)
             written = self.file.write(data)
-            if written < len(data):                          # the disk is full: no torn row for another to be appended to
+            if written < len(data):                         # the disk is full: no torn row for another to follow
                 self.file.truncate(self.file.seek(0, os.SEEK_END) - written)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
@@ -3571,8 +3603,8 @@ class Store:
 
 
 def open_output(path: Path) -> io.FileIO:
-    """Open a file of verdict rows for appending. Two runs writing to one file would pay for everything twice, so the second is refused; the
-    lock ends with its process."""
+    """Open a file of verdict rows for appending. Two runs writing to one file would pay for everything twice, so the
+    second is refused; the lock ends with its process."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = open(path, "ab", buffering=0)                    # noqa: SIM115  (it stays open as long as the run)
     with contextlib.suppress(ImportError):                  # Windows has no fcntl, and so no lock
@@ -3586,7 +3618,7 @@ def open_output(path: Path) -> io.FileIO:
 
 
 def mend_tail(path: Path) -> None:
-    """Cut a torn last line off, so that the next row starts on a line of its own; a last row that lacks only its line end gets it."""
+    """Cut a torn last line off, so that the next row starts on a line of its own; a row that lacks only its line end gets it."""
     with open(path, "rb+") as file:
         size, last = 0, b""
         for last in file:
@@ -3606,8 +3638,8 @@ def mend_tail(path: Path) -> None:
 
 
 def in_cache_order(by_answer: Sequence[Iterable[Item]], block: int) -> Iterator[Item]:
-    """By criterion within blocks of answers, a block at least as large as the calls in flight: by the time the second criterion of an
-    answer is asked, the first has come back, and a provider can serve the shared beginning from its cache."""
+    """By criterion within blocks of answers, a block at least as large as the calls in flight: by the time the second
+    criterion of an answer is asked, the first has come back, and a provider can serve the shared beginning from its cache."""
     blocks = max(1, len(by_answer) // block)
     size = -(-len(by_answer) // blocks)
     for start in range(0, len(by_answer), size or 1):
@@ -3616,16 +3648,19 @@ def in_cache_order(by_answer: Sequence[Iterable[Item]], block: int) -> Iterator[
 
 
 class Job(NamedTuple):
-    """Who judges, and the rounds of a run: each makes its items from the rows that are there by then (the tiebreak of suite kategori is a
-    second round)."""
+    """Who judges, and the rounds of a run: each makes its items from the rows that are there by then (the tiebreak of suite
+    kategori is a second round)."""
     judges: list[str]
     rounds: list[Callable[[Mapping[Key, Row]], Iterable[Item]]]
 
 
-def irac_job(answers: Sequence[Answer], questions: Mapping[str, Row], judge: str, sources: Sequence[Source], block: int) -> Job:
+def irac_job(answers: Sequence[Answer], questions: Mapping[str, Row], judge: str, sources: Sequence[Source],
+             block: int) -> Job:
     """One round: every criterion of every answer. Raises InputError for a check that can't be decided."""
-    unread = [f"question {q}, criterion {c['id']}: the check {shown(e['check'])} can't be read; expected a type and references of that type"
-              for q, row in questions.items() for c in row["criteria"] for e in c["elements"] if "check" in e and not readable(e["check"])]
+    checks = [(question_id, criterion["id"], element["check"]) for question_id, question in questions.items()
+              for criterion in question["criteria"] for element in criterion["elements"] if "check" in element]
+    unread = [f"question {question_id}, criterion {criterion_id}: the check {shown(check)} can't be read; expected a type and "
+              "references of that type" for question_id, criterion_id, check in checks if not readable(check)]
     if unread:
         raise InputError(unread)
 
@@ -3634,27 +3669,30 @@ def irac_job(answers: Sequence[Answer], questions: Mapping[str, Row], judge: str
     return Job([judge], [criteria])
 
 
-def kategori_job(answers: Sequence[Answer], questions: Mapping[str, Row], rubrics: Row, graders: Sequence[str], tiebreak: str,
-                 block: int) -> Job:
+def kategori_job(answers: Sequence[Answer], questions: Mapping[str, Row], rubrics: Row, graders: Sequence[str],
+                 tiebreak: str, block: int) -> Job:
     """Two rounds: both graders on every answer, then the third where they call for it."""
     if len({*graders, tiebreak}) != 3:
         raise InputError(f"--graders and --tiebreak name {', '.join((*graders, tiebreak))}; expected three different models", 2)
 
     def grade(chosen: Iterable[Answer], by: Sequence[str]) -> Iterable[Item]:
-        asked = [(answer, questions[answer.question_id]) for answer in chosen]
-        return in_cache_order([kategori_items(a, question, rubrics[question["category"]], by) for a, question in asked], block)
+        pairs = [(answer, questions[answer.question_id]) for answer in chosen]
+        return in_cache_order([kategori_items(a, question, rubrics[question["category"]], by) for a, question in pairs], block)
 
-    def called_for(answer: Answer, rows: Mapping[Key, Row]) -> bool:
-        both = [rows.get(row_key({**attempt_key(answer), "criterion_id": "score", "judge": grader})) for grader in graders]
-        of_this = [row["verdict"] for row in both if row and row["answer_sha"] == short_hash(answer.text)]
-        return len(of_this) == 2 and needs_tiebreak(*of_this)
+    return Job([*graders, tiebreak], [
+        lambda rows: grade(answers, graders),
+        lambda rows: grade([a for a in answers if third_is_due(a, graders, rows)], [tiebreak])])
 
-    return Job([*graders, tiebreak], [lambda rows: grade(answers, graders),
-                                      lambda rows: grade([a for a in answers if called_for(a, rows)], [tiebreak])])
+
+def third_is_due(answer: Answer, graders: Sequence[str], rows: Mapping[Key, Row]) -> bool:
+    """Have both graders had their turn on this answer, and do their scores call for the third?"""
+    keys = [row_key({**attempt_key(answer), "criterion_id": "score", "judge": grader}) for grader in graders]
+    graded = [rows[key] for key in keys if key in rows and rows[key]["answer_sha"] == short_hash(answer.text)]
+    return len(graded) == 2 and needs_tiebreak(*(row["verdict"] for row in graded))
 
 
 def rounds_of(job: Job, store: Store) -> Iterator[list[Call]]:
-    """For each round the calls that no former run has done; nulls are asked again. Rows that need no call are kept on the way."""
+    """For each round the calls that no former run has done; nulls are asked again. Rows that need no call are kept."""
     for items in job.rounds:
         calls: list[Call] = []
         stale = 0
@@ -3691,9 +3729,9 @@ def read_batch(path: Path) -> Results:
 
 
 def batch_row(call: Call, results: Sequence[tuple[str, Row]]) -> Row | None:
-    """The finished row of a call from its results on file. It stays missing, and it is said why, where there is no reply that can be used or
-    two contradict each other. The completion is in `response.body` (OpenAI, Mistral, Together, Groq, vLLM's runner), or `response` is the
-    completion itself (Fireworks)."""
+    """The finished row of a call from its results on file. It stays missing, and it is said why, where there is no reply
+    that can be used or two contradict each other. The completion is in `response.body` (OpenAI, Mistral, Together, Groq,
+    vLLM's runner), or `response` is the completion itself (Fireworks)."""
     rows: list[Row] = []
     for place, result in results:
         response = result.get("response")
@@ -3736,9 +3774,11 @@ def dry_run(calls: Sequence[Call], prices: Sequence[float] | None) -> str:
         cached += (len(call.rules) if seen else 0) + (len(call.shared) if call.shared in seen else 0)
         seen.add(call.shared)
     tokens, replies = characters // 3, 150 * len(calls)
-    told = (f"{len(calls)} calls on {len(seen)} answers; about {tokens} tokens in ({100 * cached // max(1, characters)}% of them the "
-            f"beginning of an earlier request), {replies} out")
-    return told + (f"; about {(tokens * prices[0] + replies * prices[1]) / 1e6:.2f} in the currency of the prices" if prices else "")
+    told = (f"{len(calls)} calls on {len(seen)} answers; about {tokens} tokens in "
+            f"({100 * cached // max(1, characters)}% of them the beginning of an earlier request), {replies} out")
+    if prices:
+        told += f"; about {(tokens * prices[0] + replies * prices[1]) / 1e6:.2f} in the currency of the prices"
+    return told
 
 # == Report ========================================================================================
 
@@ -4758,7 +4798,7 @@ def cmd_judge(args: argparse.Namespace) -> int:
 
 def print_plan(args: argparse.Namespace, job: Job, store: Store) -> None:
     """Say what would be asked, and with --batch-out write it down instead of asking."""
-    calls = list(itertools.chain.from_iterable(rounds_of(job, store)))
+    calls = [call for calls in rounds_of(job, store) for call in calls]
     print(dry_run(calls, args.prices))
     if len(job.rounds) > 1:
         say(f"{job.judges[-1]} is asked in a second round, where the two graders on file call for it")
@@ -4792,9 +4832,10 @@ def take_over(path: Path, job: Job, store: Store) -> int:
         for row in rows:
             store.append(row)
         taken, missing = taken + len(rows), missing + len(calls) - len(rows)
-    strangers = [f'{place}: "custom_id" {shown(custom_id)}' for custom_id, lines in results.items() for place, _ in lines]
-    for stranger in strangers[:20]:
-        say(f"{stranger} is not a request of this run (other answers, criteria, judge or template?) or is done")
+    strangers = [(place, custom_id) for custom_id, lines in results.items() for place, _ in lines]
+    for place, custom_id in strangers[:20]:
+        say(f'{place}: "custom_id" {shown(custom_id)} is not a request of this run (other answers, criteria, judge or '
+            "template?) or is done")
     if len(strangers) > 20:
         say(f"{path}: ... and {len(strangers) - 20} more such lines")
     say(f"{taken} verdicts taken over, {missing} still missing")
@@ -4818,7 +4859,8 @@ def make_job(args: argparse.Namespace) -> Job:
     if suite == "kategori":
         if args.judge:
             raise InputError("--judge is for suite irac; suite kategori takes its readers from --graders A B and --tiebreak C", 2)
-        return kategori_job(answers, questions, read_rubrics(path.parent / "kategori_rubrics.json"), args.graders, args.tiebreak, args.concurrency)
+        rubrics = read_rubrics(path.parent / "kategori_rubrics.json")
+        return kategori_job(answers, questions, rubrics, args.graders, args.tiebreak, args.concurrency)
     return irac_job(answers, questions, args.judge or JUDGE, read_sources(args.sources), args.concurrency)
 
 
@@ -4849,8 +4891,8 @@ SOURCE_KINDS = (".txt", ".md", ".jsonl")
 
 
 def read_sources(paths: Sequence[str]) -> list[Source]:
-    """Texts in which citations are looked up: files, or all .txt, .md and .jsonl of a folder. What is not read is said, for a number that
-    stands in it would look as if it stood nowhere."""
+    """Texts in which citations are looked up: files, or all .txt, .md and .jsonl of a folder. What is not read is said, for
+    a number that stands in it would look as if it stood nowhere."""
     files: list[Path] = []
     for path in map(Path, paths):
         inside = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
@@ -4870,8 +4912,9 @@ def read_golden() -> dict[str, Row]:
 def golden_job(judge: str) -> Job:
     """The golden pairs as questions of one criterion each."""
     pairs = read_golden()
-    return irac_job([Answer("irac", "golden", name, 1, pair["answer"], "ok", name, {}) for name, pair in pairs.items()],
-                    {name: {**pair, "criteria": [pair["criterion"]], "gold": []} for name, pair in pairs.items()}, judge, [], 32)
+    answers = [Answer("irac", "golden", name, 1, pair["answer"], "ok", name, {}) for name, pair in pairs.items()]
+    questions = {name: {**pair, "criteria": [pair["criterion"]], "gold": []} for name, pair in pairs.items()}
+    return irac_job(answers, questions, judge, [], 32)
 
 
 def golden_board(rows: Iterable[Row]) -> Board:
@@ -4886,8 +4929,9 @@ def golden_board(rows: Iterable[Row]) -> Board:
     wrong = [f"{pair['id']} ({pair['kind']}): known {pair['verdict']}, judged {row['verdict']}: {row['reason'][:100]}"
              for pair, row in pairs if row["verdict"] != pair["verdict"]]
     fields = ("pairs", "null", "agreement_text", "kappa_text", "false_pass", "false_fail")
-    return Board([Table("golden check: a judge against known verdicts", ["answers", "n", "null", "agreement", "kappa", "false pass", "false fail"],
-                        [[name, *[d[field] for field in fields]] for name, d in data.items()], wrong)], data)
+    columns = ["answers", "n", "null", "agreement", "kappa", "false pass", "false fail"]
+    table = [[name, *[d[field] for field in fields]] for name, d in data.items()]
+    return Board([Table("golden check: a judge against known verdicts", columns, table, wrong)], data)
 
 
 # -- report, compare, agree
