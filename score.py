@@ -2797,6 +2797,7 @@ def paired_with_first(scores: Sequence[FactScores]) -> list[str]:
 # == The judging service ===========================================================================
 
 PARAMETERS = {"temperature": 0, "max_tokens": 4096}
+# How servers name our limit on a reply, also where it does not fit into a small context.
 LIMIT = r"\bmax_\w*tokens\b|\d in the completion"
 REFUSABLE = {                               # what a server may not take: how its words name it, and what takes its place
     "max_tokens": (LIMIT, "max_completion_tokens"),
@@ -2986,7 +2987,8 @@ class Service:
             data = response.read()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            if kept and isinstance(error, (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)):
+            hung_up = isinstance(error, (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError))
+            if kept and hung_up and time.monotonic() < deadline:
                 raise Again from None
             if not self.last_reply and type(error).__name__ in UNREACHABLE:
                 raise InputError(f"{self.url.scheme}://{self.url.netloc} cannot be reached ({error}); "
@@ -3033,7 +3035,7 @@ class Service:
         if 300 <= status < 400:
             raise InputError(f"the server answered {status} and points to {self._without_key(str(headers.get('Location')))}; "
                              "the key is not sent there, set --base-url to the address you mean")
-        if status == 200 and error:                          # a gateway that reports a fault in a good answer
+        if status == 200 and error:                         # a gateway that reports a fault in a good answer
             code = str(error.get("code"))
             status = int(code) if re.fullmatch(r"[45]\d\d", code, re.ASCII) else 502
         if status in FATAL or "insufficient_quota" in str(error):
@@ -3060,7 +3062,7 @@ class Service:
         for parameter, (words, other) in REFUSABLE.items():
             if parameter in sent and (named == parameter or (not named and re.search(words, message))):
                 with self.lock:
-                    if parameter in self.parameters:         # another worker may have learnt it meanwhile
+                    if parameter in self.parameters:        # another worker may have learnt it meanwhile
                         value = self.parameters.pop(parameter)
                         self.parameters |= {other: value} if other else {}
                         self.refused.append(parameter)
@@ -3310,8 +3312,8 @@ def attempt_row(answer: Answer, citations: Cited) -> Row:
 
 
 def blank_row(answer: Answer, folded: str, template: str) -> Row:
-    """What every verdict row of an answer has, before anybody has judged."""
-    return {**attempt_key(answer), "by": "judge", "verdict": None, "quote": "", "quote_found": None, "reason": "",
+    """What every verdict row of an answer has besides its key, before anybody has judged."""
+    return {"verdict": None, "by": "judge", "quote": "", "quote_found": None, "reason": "",
             "flagged": addresses_judge(answer.text, folded), "template": template, "answer_sha": short_hash(answer.text),
             "prompt": None}
 
@@ -3321,15 +3323,15 @@ def irac_items(answer: Answer, question: Row, judge: str, sources: Sequence[Sour
     citations = check_citations(answer, question, sources)
     yield attempt_row(answer, citations)
     folded = fold(answer.text)
-    blank = {**blank_row(answer, folded, TEMPLATE), "judge": judge}
+    blank = blank_row(answer, folded, TEMPLATE)
     shared = ANSWER_PART.format(
         as_of=question.get("as_of", "bugün"), question=question["question"], nonce=short_hash(TEMPLATE + answer.text),
         answer=answer.text, unverified=", ".join(citations.unverified) or "yok")
     for criterion in question["criteria"]:
         elements = criterion["elements"]
         decided = [False] * len(elements) if answer.missing else code_decides(criterion, answer.text)
-        row = {**blank, "criterion_id": criterion["id"], "dimension": criterion["dimension"], "elements": decided,
-               "rubric": rubric_hash(criterion)}
+        row = {**attempt_key(answer), "criterion_id": criterion["id"], "judge": judge, "dimension": criterion["dimension"],
+               **blank, "elements": decided, "rubric": rubric_hash(criterion)}
         if answer.missing:
             yield {**row, "verdict": "FAIL", "by": "missing", "reason": "no answer"}
         elif False in decided or None not in decided:
@@ -3467,14 +3469,14 @@ def kategori_items(answer: Answer, question: Row, rubric: Row, graders: Sequence
     """The attempt's row, then for each grader a finished row (missing answer) or its call."""
     yield attempt_row(answer, check_citations(answer, question, []))
     folded = fold(answer.text)
-    blank = {**blank_row(answer, folded, GRADING_TEMPLATE), "criterion_id": "score", "dimension": question["category"],
+    blank = {"dimension": question["category"], **blank_row(answer, folded, GRADING_TEMPLATE),
              "rubric": grading_hash(question, rubric), "hallucination": None, "evasion": None}
     shared = GRADED_PART.format(
         as_of=question.get("as_of", "bugün"), question=question["question"], reference=question["reference_answer"],
         name=rubric["name_tr"], measures=rubric["measures"], three=rubric["3"], two=rubric["2"], one=rubric["1"],
         zero=rubric["0"], nonce=short_hash(GRADING_TEMPLATE + answer.text), answer=answer.text)
     for grader in graders:
-        row = {**blank, "judge": grader}
+        row = {**attempt_key(answer), "criterion_id": "score", "judge": grader, **blank}
         if answer.missing:
             yield {**row, "by": "missing", "verdict": 0, "hallucination": False, "evasion": False, "reason": "no answer"}
         else:
@@ -3507,6 +3509,13 @@ def needs_tiebreak(first: int | None, second: int | None) -> bool:
     if first is None or second is None:
         return True
     return abs(first - second) >= 2 or (first == 0) != (second == 0)
+
+
+def third_is_due(answer: Answer, graders: Sequence[str], rows: Mapping[Key, Row]) -> bool:
+    """Have both graders had their turn on this answer, and do their scores call for the third?"""
+    keys = [row_key({**attempt_key(answer), "criterion_id": "score", "judge": grader}) for grader in graders]
+    graded = [rows[key] for key in keys if key in rows and rows[key]["answer_sha"] == short_hash(answer.text)]
+    return len(graded) == 2 and needs_tiebreak(*(row["verdict"] for row in graded))
 
 
 def final_score(first: int | None, second: int | None, third: int | None) -> Fraction | None:
@@ -3548,6 +3557,7 @@ def same_family(model: str, grader: str) -> bool:
     return bool(a and a == c) or bool(b and b == d)
 
 # == Judging a file of answers =====================================================================
+
 
 def standing(row: Row) -> tuple[Any, ...]:
     """What a row rests on. If any of it has changed, the row is made anew."""
@@ -3657,10 +3667,9 @@ class Job(NamedTuple):
 def irac_job(answers: Sequence[Answer], questions: Mapping[str, Row], judge: str, sources: Sequence[Source],
              block: int) -> Job:
     """One round: every criterion of every answer. Raises InputError for a check that can't be decided."""
-    checks = [(question_id, criterion["id"], element["check"]) for question_id, question in questions.items()
-              for criterion in question["criteria"] for element in criterion["elements"] if "check" in element]
-    unread = [f"question {question_id}, criterion {criterion_id}: the check {shown(check)} can't be read; expected a type and "
-              "references of that type" for question_id, criterion_id, check in checks if not readable(check)]
+    unread = [f"question {name}, criterion {criterion['id']}: the check {shown(element['check'])} can't be read; expected a "
+              "type and references of that type" for name, question in questions.items() for criterion in question["criteria"]
+              for element in criterion["elements"] if "check" in element and not readable(element["check"])]
     if unread:
         raise InputError(unread)
 
@@ -3682,13 +3691,6 @@ def kategori_job(answers: Sequence[Answer], questions: Mapping[str, Row], rubric
     return Job([*graders, tiebreak], [
         lambda rows: grade(answers, graders),
         lambda rows: grade([a for a in answers if third_is_due(a, graders, rows)], [tiebreak])])
-
-
-def third_is_due(answer: Answer, graders: Sequence[str], rows: Mapping[Key, Row]) -> bool:
-    """Have both graders had their turn on this answer, and do their scores call for the third?"""
-    keys = [row_key({**attempt_key(answer), "criterion_id": "score", "judge": grader}) for grader in graders]
-    graded = [rows[key] for key in keys if key in rows and rows[key]["answer_sha"] == short_hash(answer.text)]
-    return len(graded) == 2 and needs_tiebreak(*(row["verdict"] for row in graded))
 
 
 def rounds_of(job: Job, store: Store) -> Iterator[list[Call]]:
@@ -4780,7 +4782,7 @@ def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
 
 def cmd_judge(args: argparse.Namespace) -> int:
     """Judge answers to suites irac or kategori, blind, one criterion at a time."""
-    planned = args.dry_run or args.batch_out
+    planned = bool(args.dry_run or args.batch_out)
     if not (args.output or args.golden or planned):
         raise InputError("expected -o FILE for the verdict rows", 2)
     if not (args.answers or args.golden):
@@ -4893,15 +4895,17 @@ SOURCE_KINDS = (".txt", ".md", ".jsonl")
 def read_sources(paths: Sequence[str]) -> list[Source]:
     """Texts in which citations are looked up: files, or all .txt, .md and .jsonl of a folder. What is not read is said, for
     a number that stands in it would look as if it stood nowhere."""
-    files: list[Path] = []
+    sources: list[Source] = []
     for path in map(Path, paths):
         inside = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-        files += (readable := [p for p in inside if not path.is_dir() or p.suffix.lower() in SOURCE_KINDS])
-        if not readable:
-            raise InputError(f"{path}: has no text to look numbers up in; expected files of the kinds {', '.join(SOURCE_KINDS)}", 2)
-        if len(readable) < len(inside):
-            say(f"{path}: notice: {len(inside) - len(readable)} files of other kinds than {', '.join(SOURCE_KINDS)} were not read")
-    return [read_source(_read_text(file)) for file in files]
+        texts = [p for p in inside if not path.is_dir() or p.suffix.lower() in SOURCE_KINDS]
+        kinds = ", ".join(SOURCE_KINDS)
+        if not texts:
+            raise InputError(f"{path}: has no text to look numbers up in; expected files of the kinds {kinds}", 2)
+        if len(texts) < len(inside):
+            say(f"{path}: notice: {len(inside) - len(texts)} files of other kinds than {kinds} were not read")
+        sources += [read_source(_read_text(file)) for file in texts]
+    return sources
 
 
 def read_golden() -> dict[str, Row]:
