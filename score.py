@@ -75,6 +75,7 @@ import os
 import random
 import re
 import sys
+import time
 import unicodedata
 from array import array
 from collections import Counter
@@ -87,7 +88,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 if TYPE_CHECKING:
     import datetime
     import http.client
-    import queue
 
 VERSION = "1.0.0"
 
@@ -2797,18 +2797,28 @@ def paired_with_first(scores: Sequence[FactScores]) -> list[str]:
 # == The judging service ===========================================================================
 
 PARAMETERS = {"temperature": 0, "max_tokens": 4096}
+# How servers name our limit on a reply, also where it does not fit into a small context.
+LIMIT = r"\bmax_\w*tokens\b|\d in the completion"
+REFUSABLE = {                               # what a server may not take: how its words name it, and what takes its place
+    "max_tokens": (LIMIT, "max_completion_tokens"),
+    "max_completion_tokens": (LIMIT, None),
+    "temperature": (r"\btemperature\b", None),
+}
 KEY = ("suite", "model", "question_id", "attempt", "criterion_id", "judge")     # what names a verdict row
+Key = tuple[Any, ...]
 TRIES = 3                                   # replies that arrived but could not be used, before a verdict is null
 DEADLINE = 300.0                            # seconds a request may take, retries included
 BACKOFF = 1.0                               # seconds before the first new try; twice as long each time, and some jitter
 LONGEST_PAUSE = 60.0
-RETRIED = {408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529}
-FATAL = {401: "the key was refused; check the key in {env}", 402: "the account has no credit; top it up or use another key",
-         403: "access was denied; check that the key may use this model", 404: "there is no such address or model; check --base-url and --judge"}
-UNREACHABLE = ("gaierror", "ConnectionRefusedError", "SSLCertVerificationError")     # before the first reply: a wrong address, not a fault
-REPLACED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": None, "temperature": None}
-
-IDLE_CLOSED = "the server closed an idle connection"
+TRANSIENT = (408, 409, 425, 429)            # and all from 500
+FATAL = {
+    401: "the key was refused; check the key in {env}",
+    402: "the account has no credit; top it up or use another key",
+    403: "access was denied; check that the key may use this model",
+    404: "there is no such address or model; check --base-url and --judge",
+}
+# Before the first reply these mean a wrong address, not a fault.
+UNREACHABLE = ("gaierror", "ConnectionRefusedError", "SSLCertVerificationError")
 
 
 class Fault(Exception):
@@ -2817,6 +2827,10 @@ class Fault(Exception):
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
         self.wait = wait
+
+
+class Again(Exception):
+    """To be tried again at once: an idle connection was closed, or a parameter was refused and is dropped now."""
 
 
 class Refused(Exception):
@@ -2848,8 +2862,8 @@ def endpoint(base_url: str) -> str:
 
 
 def retry_after(header: str | None, now: datetime.datetime) -> float | None:
-    """Seconds a Retry-After header asks for, as a number or a date, at most 60; None (the ordinary backoff) where it says nothing sensible
-    or a time that has passed."""
+    """Seconds a Retry-After header asks for, as a number or a date, at most 60; None (the ordinary backoff) where it
+    says nothing sensible or a time that has passed."""
     import email.utils
     if not header:
         return None
@@ -2863,181 +2877,14 @@ def retry_after(header: str | None, now: datetime.datetime) -> float | None:
     return min(seconds, LONGEST_PAUSE) if seconds > 0 else None
 
 
-class Service:
-    """An OpenAI-compatible chat service, shared by all workers: one TLS context, one pause, one set of learnt parameters."""
-
-    def __init__(self, base_url: str, key: str, key_env: str) -> None:
-        import ssl
-        import threading
-        import urllib.parse
-        self.url = urllib.parse.urlsplit(endpoint(base_url))
-        self.key, self.key_env = key, key_env
-        self.deadline = DEADLINE
-        self.tls = ssl.create_default_context() if self.url.scheme == "https" else None
-        self.parameters: Row = dict(PARAMETERS)
-        self.refused: list[str] = []
-        self.pause_until = 0.0
-        self.stopped = threading.Event()
-        self.lock = threading.Lock()
-        self.fault_told = False
-        self.ever_replied = False
-        self.kept = threading.local()                        # a worker's open connection
-        self.in_flight: dict[int, tuple[float, http.client.HTTPConnection]] = {}
-
-    def ask(self, model: str, messages: list[dict[str, str]]) -> Reply:
-        """One reply, whatever faults come before it. Raises Fault when the deadline ends, Refused, or InputError when all must stop."""
-        import time
-        deadline, wait = time.monotonic() + self.deadline, BACKOFF
-        while True:
-            self._wait_for_pause(deadline)
-            sent = dict(self.parameters)
-            try:
-                return self._once({"model": model, "messages": messages, **sent}, deadline)
-            except Fault as fault:
-                if self.stopped.is_set():
-                    raise InputError("stopped") from None
-                pause = fault.wait if fault.wait is not None else wait * (1 + random.random() / 2)
-                wait = min(wait * 2, LONGEST_PAUSE)
-                if time.monotonic() + pause > deadline:
-                    raise Fault(f"no reply within {self.deadline:.0f} s; the last fault: {fault}") from None
-                self._tell_once(fault)
-                if fault.wait is not None:
-                    with self.lock:
-                        self.pause_until = max(self.pause_until, time.monotonic() + pause)
-                else:
-                    self.stopped.wait(pause)
-            except KeyError as parameter:
-                self._learn(str(parameter.args[0]), sent)
-
-    def _tell_once(self, fault: Fault) -> None:
-        """Say the run's first fault that is tried again; a service that only ever fails must not look like a slow one."""
-        if str(fault) == IDLE_CLOSED:
-            return
-        with self.lock:
-            told, self.fault_told = self.fault_told, True
-        if not told:
-            say(f"notice: {fault}; such calls are tried again for up to {self.deadline:.0f} s each")
-
-    def _wait_for_pause(self, deadline: float) -> None:
-        import time
-        while (left := min(self.pause_until, deadline) - time.monotonic()) > 0:
-            if self.stopped.wait(left):
-                break
-        if self.stopped.is_set():
-            raise InputError("stopped")
-
-    def _learn(self, parameter: str, sent: Row) -> None:
-        """Drop or rename a parameter the server refused, once for the run, unless another worker has done it meanwhile."""
-        with self.lock:
-            if parameter in self.parameters and self.parameters[parameter] == sent.get(parameter):
-                value, other = self.parameters.pop(parameter), REPLACED[parameter]
-                self.refused.append(parameter)
-                if other:
-                    self.parameters[other] = value
-
-    def _once(self, body: Row, deadline: float) -> Reply:
-        """Send one request and read its answer. Raises Fault, Refused, KeyError (a refused parameter) or InputError."""
-        import http.client
-        import threading
-        import time
-        raw = json.dumps(body, ensure_ascii=False).encode("utf-8")
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key}", "User-Agent": f"terazi/{VERSION}"}
-        connection = getattr(self.kept, "connection", None)
-        fresh = connection is None
-        if connection is None:
-            connection = self.kept.connection = self._connect()
-        try:
-            connection.timeout = max(0.1, deadline - time.monotonic())
-            if connection.sock:
-                connection.sock.settimeout(connection.timeout)
-            self.in_flight[threading.get_ident()] = (deadline, connection)
-            connection.request("POST", self.url.path + (f"?{self.url.query}" if self.url.query else ""), raw, headers)
-            response = connection.getresponse()
-            data = response.read()
-        except (OSError, http.client.HTTPException) as error:
-            self._close()
-            if not fresh and isinstance(error, (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)):
-                raise Fault(IDLE_CLOSED, 0.0) from None
-            if not self.ever_replied and type(error).__name__ in UNREACHABLE:
-                raise InputError(f"{self.url.scheme}://{self.url.netloc} cannot be reached ({error}); check --base-url") from None
-            raise Fault(f"{type(error).__name__}: {error}") from None
-        finally:
-            self.in_flight.pop(threading.get_ident(), None)
-        if response.will_close:
-            self._close()
-        return self._understand(response.status, response.headers, data, body)
-
-    def _connect(self) -> http.client.HTTPConnection:
-        import http.client
-        host, port = self.url.hostname or "", self.url.port
-        return http.client.HTTPSConnection(host, port, context=self.tls) if self.tls else http.client.HTTPConnection(host, port)
-
-    def _close(self) -> None:
-        connection = getattr(self.kept, "connection", None)
-        self.kept.connection = None
-        if connection:
-            connection.close()
-
-    def end_overdue(self, everything: bool = False) -> None:
-        """Shut the sockets of requests past their deadline (a socket's own timeout starts anew at every byte)."""
-        import contextlib
-        import socket
-        import time
-        for deadline, connection in list(self.in_flight.values()):
-            if (everything or time.monotonic() > deadline) and connection.sock:
-                with contextlib.suppress(OSError):
-                    connection.sock.shutdown(socket.SHUT_RDWR)
-
-    def _understand(self, status: int, headers: http.client.HTTPMessage, data: bytes, sent: Row) -> Reply:
-        import datetime
-        text = self._without_key(data.decode("utf-8", "replace"))
-        try:
-            body = json.loads(text)
-        except (ValueError, RecursionError):
-            body = None
-        error = error_of(body)
-        message = " ".join(str((error.get("message") if isinstance(error, dict) else error) or text).split())[:300]
-        if 300 <= status < 400:
-            raise InputError(f"the server answered {status} and points to {self._without_key(str(headers.get('Location')))}; the key is not sent "
-                             "there, set --base-url to the address you mean")
-        if status == 200 and error:                          # a gateway that reports a fault in a good answer
-            code = str(error.get("code")) if isinstance(error, dict) else ""
-            status = int(code) if code.isdecimal() and 400 <= int(code) < 600 else 502
-        if status in FATAL or "insufficient_quota" in str(error):
-            raise InputError(f"the server answered {status}: {FATAL.get(status, FATAL[402]).format(env=self.key_env)}; it says: {message}")
-        if status in RETRIED or status >= 500:
-            raise Fault(f"status {status}: {message}", retry_after(headers.get("Retry-After"), datetime.datetime.now(datetime.timezone.utc)))
-        if status != 200:
-            self._refuse(status, error, message, sent)
-        reply = reply_of(body)
-        if reply is None:
-            raise Fault(f"status 200 without a reply: {shown(message, 200)}")
-        self.ever_replied = True
-        return reply
-
-    def _without_key(self, text: str) -> str:
-        """What a server says, in case it repeats the key (the placeholders of local servers, EMPTY and the like, are too short to hide)."""
-        return text.replace(self.key, "***") if len(self.key) >= 8 else text
-
-    def _refuse(self, status: int, error: Any, message: str, sent: Row) -> None:
-        """What another 4xx means: a parameter to leave out, a model that is not there, or a request this server can't take."""
-        named, code = (str(error.get("param")), str(error.get("code"))) if isinstance(error, dict) else ("None", "")
-        for parameter in REPLACED:
-            if parameter in sent and (named == parameter or (named in ("", "None") and re.search(rf"\b{parameter}\b", message))):
-                raise KeyError(parameter)
-        too_long = status == 413 or re.search(r"context.length|too (?:long|large)", f"{code} {message}", re.IGNORECASE)
-        if "model_not_found" in code or not (self.ever_replied or too_long):
-            raise InputError(f"the server answered {status}: {message}")
-        raise Refused(f"status {status}: {message}")
-
-
-def error_of(body: Any) -> Any:
-    """The error object of a response, also where a gateway puts it into the choice; None if there is none."""
+def error_of(body: Any) -> Row:
+    """The error object of a response, empty if there is none; some gateways put it into the choice or write a mere text."""
     if not isinstance(body, dict):
-        return None
+        return {}
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    return body.get("error") or (first.get("error") if isinstance(first, dict) else None)
+    error = body.get("error") or (first.get("error") if isinstance(first, dict) else None)
+    return error if isinstance(error, dict) else {"message": error} if error else {}
 
 
 def reply_of(body: Any) -> Reply | None:
@@ -3049,15 +2896,201 @@ def reply_of(body: Any) -> Reply | None:
         return None
     if isinstance(content, list):                            # parts, as some servers send them
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    served = {"model": body.get("model"), "provider": body.get("provider"), "fingerprint": body.get("system_fingerprint")}
-    usage = body.get("usage")
-    return Reply(_without_surrogates(content) if isinstance(content, str) else "", str(choice.get("finish_reason") or ""),
-                 _without_surrogates(served), usage if isinstance(usage, dict) else None)
+    names = {"model": "model", "provider": "provider", "fingerprint": "system_fingerprint"}
+    return Reply(content=_without_surrogates(content) if isinstance(content, str) else "",
+                 finish=str(choice.get("finish_reason") or ""),
+                 served=_without_surrogates({name: body.get(field) for name, field in names.items()}),
+                 usage=body["usage"] if isinstance(body.get("usage"), dict) else None)
+
+
+class Service:
+    """An OpenAI-compatible chat service, shared by all workers: one TLS context, one pause, one set of learnt parameters,
+    one pool of open connections."""
+
+    def __init__(self, base_url: str, key: str, key_env: str) -> None:
+        import ssl
+        import threading
+        import urllib.parse
+        self.url = urllib.parse.urlsplit(endpoint(base_url))
+        self.key, self.key_env = key, key_env
+        self.deadline = DEADLINE
+        self.tls = ssl.create_default_context() if self.url.scheme == "https" else None
+        self.proxy = https_proxy(self.url.hostname or "") if self.tls else None
+        self.parameters: Row = dict(PARAMETERS)
+        self.refused: list[str] = []                        # parameters that the server would not have
+        self.pause_until = 0.0
+        self.last_reply = 0.0                               # when a reply last arrived; 0 before the first
+        self.fault_told = False
+        self.stopped = threading.Event()
+        self.lock = threading.Lock()
+        self.idle: list[http.client.HTTPConnection] = []
+        self.in_flight: dict[http.client.HTTPConnection, float] = {}       # with the deadline of its request
+
+    def ask(self, model: str, messages: list[dict[str, str]]) -> Reply:
+        """One reply, whatever faults come before it. Raises Refused, Fault when the deadline ends, or InputError when all
+        must stop: also when nobody had a reply since this request began, for then the service is down."""
+        begun, backoff, resume = time.monotonic(), BACKOFF, 0.0
+        deadline = begun + self.deadline
+        while True:
+            self._rest(resume, deadline)
+            try:
+                return self._once({"model": model, "messages": messages}, deadline)
+            except Again:
+                continue
+            except Fault as fault:
+                wait = backoff * (1 + random.random() / 2) if fault.wait is None else fault.wait
+                resume, backoff = time.monotonic() + wait, min(backoff * 2, LONGEST_PAUSE)
+                if resume < deadline:
+                    self._note(fault, resume)
+                elif self.last_reply > begun:
+                    raise Fault(f"no reply within {self.deadline:.0f} s; the last fault: {fault}") from None
+                else:
+                    raise InputError(f"the service gave nobody a reply for {self.deadline:.0f} s (the last fault: {fault}); "
+                                     "what is done is kept, run the same command again to go on") from None
+
+    def _rest(self, resume: float, deadline: float) -> None:
+        """Wait for this request's turn and for the end of the pause of all workers, but not beyond the deadline."""
+        while (left := min(max(resume, self.pause_until), deadline) - time.monotonic()) > 0:
+            if self.stopped.wait(left):
+                break
+        if self.stopped.is_set():
+            raise InputError("stopped")
+
+    def _note(self, fault: Fault, resume: float) -> None:
+        """Let a wait that the server asked for pause all workers, and say the run's first fault: a service that only ever
+        fails must not look like a slow one."""
+        with self.lock:
+            if fault.wait is not None:
+                self.pause_until = max(self.pause_until, resume)
+            told, self.fault_told = self.fault_told, True
+        if not told:
+            say(f"notice: {fault}; such calls are tried again for up to {self.deadline:.0f} s each")
+
+    def _once(self, question: Row, deadline: float) -> Reply:
+        """Send one request and read its answer. Raises Again, Fault, Refused or InputError."""
+        import http.client
+        sent = {**question, **self.parameters}
+        raw = json.dumps(sent, ensure_ascii=False).encode("utf-8")
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key}",
+                   "User-Agent": f"terazi/{VERSION}"}
+        path = self.url.path + (f"?{self.url.query}" if self.url.query else "")
+        with self.lock:
+            kept = self.idle.pop() if self.idle else None
+        connection = kept or self._new_connection()
+        connection.timeout = max(0.1, deadline - time.monotonic())
+        if connection.sock:
+            connection.sock.settimeout(connection.timeout)
+        self.in_flight[connection] = deadline
+        try:
+            connection.request("POST", path, raw, headers)
+            response = connection.getresponse()
+            data = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            hung_up = isinstance(error, (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError))
+            if kept and hung_up and time.monotonic() < deadline:
+                raise Again from None
+            if not self.last_reply and type(error).__name__ in UNREACHABLE:
+                raise InputError(f"{self.url.scheme}://{self.url.netloc} cannot be reached ({error}); "
+                                 "check --base-url") from None
+            raise Fault(f"{type(error).__name__}: {error}") from None
+        finally:
+            del self.in_flight[connection]
+        if response.will_close:
+            connection.close()
+        else:
+            self.idle.append(connection)
+        return self._understand(response.status, response.headers, data, sent)
+
+    def _new_connection(self) -> http.client.HTTPConnection:
+        import http.client
+        host, port = self.url.hostname or "", self.url.port
+        if not self.tls:
+            return http.client.HTTPConnection(host, port)
+        if not self.proxy:
+            return http.client.HTTPSConnection(host, port, context=self.tls)
+        proxy, proxy_port, headers = self.proxy
+        tunnel = http.client.HTTPSConnection(proxy, proxy_port, context=self.tls)
+        tunnel.set_tunnel(host, port, headers)
+        return tunnel
+
+    def end_overdue(self) -> None:
+        """Shut the sockets of requests past their deadline (a socket's own timeout starts anew at every byte)."""
+        import socket
+        for connection, deadline in list(self.in_flight.items()):
+            if time.monotonic() > deadline and connection.sock:
+                with contextlib.suppress(OSError):
+                    connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def _understand(self, status: int, headers: http.client.HTTPMessage, data: bytes, sent: Row) -> Reply:
+        """The reply in a response; anything else is raised as what it means."""
+        import datetime
+        text = self._without_key(data.decode("utf-8", "replace"))
+        try:
+            body = json.loads(text)
+        except (ValueError, RecursionError):
+            body = None
+        error = error_of(body)
+        message = " ".join(str(error.get("message") or text).split())[:300]
+        if 300 <= status < 400:
+            raise InputError(f"the server answered {status} and points to {self._without_key(str(headers.get('Location')))}; "
+                             "the key is not sent there, set --base-url to the address you mean")
+        if status == 200 and error:                         # a gateway that reports a fault in a good answer
+            code = str(error.get("code"))
+            status = int(code) if re.fullmatch(r"[45]\d\d", code, re.ASCII) else 502
+        if status in FATAL or "insufficient_quota" in str(error):
+            what = FATAL.get(status, FATAL[402]).format(env=self.key_env)
+            raise InputError(f"the server answered {status}: {what}; it says: {message}")
+        if status in TRANSIENT or status >= 500:
+            now = datetime.datetime.now(datetime.timezone.utc)
+            raise Fault(f"status {status}: {message}", retry_after(headers.get("Retry-After"), now))
+        if status != 200:
+            raise self._refusal(status, error, message, sent)
+        reply = reply_of(body)
+        if reply is None:
+            raise Fault(f"status 200 without a reply: {shown(message, 200)}")
+        self.last_reply = time.monotonic()
+        return reply
+
+    def _without_key(self, text: str) -> str:
+        """What a server says, in case it repeats the key (EMPTY and the like, as local servers want, are too short to hide)."""
+        return text.replace(self.key, "***") if len(self.key) >= 8 else text
+
+    def _refusal(self, status: int, error: Row, message: str, sent: Row) -> Exception:
+        """What another 4xx means: a parameter to leave out, a model that is not there, or a request that is too much."""
+        named, code = str(error.get("param") or ""), str(error.get("code"))
+        for parameter, (words, other) in REFUSABLE.items():
+            if parameter in sent and (named == parameter or (not named and re.search(words, message))):
+                with self.lock:
+                    if parameter in self.parameters:        # another worker may have learnt it meanwhile
+                        value = self.parameters.pop(parameter)
+                        self.parameters |= {other: value} if other else {}
+                        self.refused.append(parameter)
+                return Again()
+        too_long = status == 413 or re.search(r"context.length|too (?:long|large)", f"{code} {message}", re.IGNORECASE)
+        if "model_not_found" in code or not (self.last_reply or too_long):
+            return InputError(f"the server answered {status}: {message}")
+        return Refused(f"status {status}: {message}")
+
+
+def https_proxy(host: str) -> tuple[str, int, dict[str, str]] | None:
+    """Host, port and headers of the proxy that HTTPS_PROXY names, unless NO_PROXY excepts this host. Only https goes through
+    it, in a tunnel, which keeps the key between us and the service; plain http goes straight to its server."""
+    import base64
+    import urllib.parse
+    import urllib.request
+    address = urllib.request.getproxies().get("https")
+    if not address or urllib.request.proxy_bypass(host):
+        return None
+    proxy = urllib.parse.urlsplit(address if "//" in address else f"http://{address}")
+    login = urllib.parse.unquote(f"{proxy.username}:{proxy.password or ''}") if proxy.username else ""
+    headers = {"Proxy-Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"} if login else {}
+    return proxy.hostname or "", proxy.port or 8080, headers
 
 
 class Call(NamedTuple):
-    """One request to a judge: the verdict row it will complete, the messages in three parts (rules, what all calls on one answer share, what
-    is this call's own), and how its reply is read: to the fields of the row, or None if it can't be used."""
+    """One request to a judge: the verdict row it will complete, the messages in three parts (rules, what all calls on one
+    answer share, what is this call's own), and how a reply is read: to fields of the row, or None if it can't be used."""
     row: Row
     rules: str
     shared: str
@@ -3078,8 +3111,15 @@ class Call(NamedTuple):
 
     @property
     def custom_id(self) -> str:
-        """Names the request in a batch file: a hash of the row's key and the request, so nobody reads the model's name off it."""
+        """Names the request in a batch file: a hash of the row's key and the request, so that it tells nobody the model."""
         return short_hash(to_json([self.row[field] for field in (*KEY, "prompt")]))
+
+    def verdict(self, reply: Reply) -> Row | None:
+        """What a reply says, None if it can't be used: a reply that was cut off never can."""
+        return self.read(reply.content) if reply.finish != "length" else None
+
+
+Item = Row | Call                           # what a run is made of: rows that need no judge, and calls that complete one
 
 
 def usage_sum(before: Row | None, usage: Row | None) -> Row | None:
@@ -3096,76 +3136,60 @@ def usage_sum(before: Row | None, usage: Row | None) -> Row | None:
 
 def judge_call(service: Service, call: Call) -> Row:
     """The finished row of one call: up to three replies until one can be used, else null with the last reply kept."""
-    row, last = dict(call.row), ""
+    row, unused = dict(call.row), {}
     for _ in range(TRIES):
         try:
             reply = service.ask(call.row["judge"], call.messages)
         except (Fault, Refused) as fault:
-            return {**row, "reason": str(fault), "refused": list(service.refused)}
-        row |= {"served": reply.served, "usage": usage_sum(row.get("usage"), reply.usage), "refused": list(service.refused)}
-        reading = call.read(reply.content) if reply.finish != "length" else None
-        if reading:
-            return {**row, **reading}
-        last = reply.content[:2000] or f"(empty; finish_reason={reply.finish})"
-    return {**row, "reason": f"no usable reply in {TRIES}; finish_reason={reply.finish}", "raw": last}
+            unused["reason"] = str(fault)
+            break
+        row |= {"served": reply.served, "usage": usage_sum(row.get("usage"), reply.usage)}
+        if verdict := call.verdict(reply):
+            return {**row, "refused": list(service.refused), **verdict}
+        unused = {"reason": f"no usable reply in {TRIES}; finish_reason={reply.finish}",
+                  "raw": reply.content[:2000] or f"(empty; finish_reason={reply.finish})"}
+    return {**row, "refused": list(service.refused), **unused}
 
 
-def work_off(service: Service, waiting: queue.SimpleQueue[Call | None], finished: queue.SimpleQueue[Row | BaseException]) -> None:
-    """A worker: judge calls until there is a None or the run is stopped."""
-    while (call := waiting.get()) and not service.stopped.is_set():
-        try:
-            finished.put(judge_call(service, call))
-        except BaseException as error:                       # what stops the run: first said, so that it is what is raised
-            finished.put(error)
-            service.stopped.set()
-
-
-def run_calls(service: Service, calls: Iterable[Call], concurrency: int, keep: Callable[[Row], None]) -> None:
-    """Judge all calls with so many workers; `keep` gets each row, in the caller's thread, as it is finished. The first calls are under way
-    while later ones are still worked out."""
+def run_calls(service: Service, calls: Sequence[Call], concurrency: int, keep: Callable[[Row], None]) -> None:
+    """Judge all calls with so many workers; `keep` gets each row, in the caller's thread, as it is finished. What stops one
+    worker stops the run and is raised."""
     import queue
     import threading
-    import time
-    waiting: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
-    finished: queue.SimpleQueue[Row | BaseException] = queue.SimpleQueue()
-    workers: list[threading.Thread] = []
-    left, looked = 0, time.monotonic()
+    waiting: queue.SimpleQueue[Call] = queue.SimpleQueue()
+    finished: queue.SimpleQueue[Row | Exception] = queue.SimpleQueue()
+    for call in calls:
+        waiting.put(call)
 
-    def take(patience: float) -> None:
-        nonlocal left, looked
-        if time.monotonic() - looked > 0.5:
-            service.end_overdue()
-            looked = time.monotonic()
-        try:
-            result = finished.get(timeout=patience)
-        except queue.Empty:
-            return
-        if isinstance(result, BaseException):
-            raise result
-        keep(result)
-        left -= 1
+    def work() -> None:
+        with contextlib.suppress(queue.Empty):
+            while not service.stopped.is_set():
+                call = waiting.get_nowait()
+                try:
+                    finished.put(judge_call(service, call))
+                except Exception as error:
+                    finished.put(error)                     # before the others stop, so that it is what is raised
+                    service.stopped.set()
 
+    for _ in range(min(concurrency, len(calls))):
+        threading.Thread(target=work, daemon=True).start()
+    left = len(calls)
     try:
-        for call in calls:
-            waiting.put(call)
-            left += 1
-            if len(workers) < concurrency:
-                workers.append(threading.Thread(target=work_off, args=(service, waiting, finished), daemon=True))
-                workers[-1].start()
-            while not finished.empty():
-                take(0)
         while left:
-            take(0.5)
-    finally:
+            service.end_overdue()
+            with contextlib.suppress(queue.Empty):
+                result = finished.get(timeout=0.5)
+                if isinstance(result, Exception):
+                    raise result
+                keep(result)
+                left -= 1
+    except BaseException:                                   # Ctrl-C too
         service.stopped.set()
-        for _ in workers:
-            waiting.put(None)
-        if left:
-            service.end_overdue(everything=True)
-            while not finished.empty():                      # replies that arrived are kept even when the run stops
-                result = finished.get()
-                if not isinstance(result, BaseException):
-                    keep(result)
+        while not finished.empty():                         # replies that arrived are kept
+            late = finished.get()
+            if not isinstance(late, Exception):
+                keep(late)
+        raise
 
 # == Judge (suite irac) ============================================================================
 
@@ -3205,13 +3229,15 @@ Unsurlar:
 {elements}
 Dayanak: {reference}"""
 TEMPLATE = short_hash(RULES + ANSWER_PART + CRITERION_PART)
-DIMENSION_NAMES = {"issue": "sorun", "rule": "kural", "application": "uygulama", "conclusion": "sonuç", "hygiene": "hijyen"}
+DIMENSION_NAMES = {"issue": "sorun", "rule": "kural", "application": "uygulama", "conclusion": "sonuç",
+                   "hygiene": "hijyen"}
 # An answer that speaks to its judge. Folded text; a hit is flagged for the reader and closes the way of gaining by a null.
-TO_THE_JUDGE = re.compile(r"\bhakem ?:|\bhakeme not\b|\b(?:sen|sayin|degerli)(?: artik)? hakem\b(?! heyet)|\bjudge\b|\bgrader\b|\bverdict\b|"
-                          r"degerlendirici|\bpass\b|\bsystem ?:|\bsistem ?:|"
-                          r"ignore (?:all|the|any|previous)|onceki talimat|talimatlari (?:yok say|unut|gormezden)|olcut(?:ler)? karsilan|"
-                          r"<<<|cevap ?>>>|olumlu degerlendir|tam puan")
-ANSWER_TAG = re.compile(r"</?\s*(?:cevap|answer|yan[ıi]t|system|judge)\b", re.IGNORECASE)    # on the text as it is: folding drops tags
+TO_THE_JUDGE = re.compile(
+    r"\bhakem ?:|\bhakeme not\b|\b(?:sen|sayin|degerli)(?: artik)? hakem\b(?! heyet)|\bjudge\b|\bgrader\b|\bverdict\b|"
+    r"degerlendirici|\bpass\b|\bsystem ?:|\bsistem ?:|ignore (?:all|the|any|previous)|onceki talimat|"
+    r"talimatlari (?:yok say|unut|gormezden)|olcut(?:ler)? karsilan|<<<|cevap ?>>>|olumlu degerlendir|tam puan")
+# On the text as it is, for folding drops tags.
+ANSWER_TAG = re.compile(r"</?\s*(?:cevap|answer|yan[ıi]t|system|judge)\b", re.IGNORECASE)
 
 
 def addresses_judge(text: str, folded: str) -> bool:
@@ -3230,17 +3256,19 @@ class Cited(NamedTuple):
 
 
 def check_citations(answer: Answer, question: Row, sources: Sequence[Source]) -> Cited:
-    """Look every decision, Board and ruling number up: found when all its numbers stand, in their roles, in one source. Sources are the
-    answer's tool outputs, the question with its gold, criteria and references, the checks passed along in `citations`, and `sources`."""
-    cited = {tuple(numbers_in(reference)): reference for reference in references(answer.text, CITED)}
+    """Look every decision, Board and ruling number up: found when all its numbers stand, in their roles, in one source.
+    Sources are the answer's tool outputs, the question with its gold, criteria and references, the checks passed along in
+    `citations`, and `sources`."""
+    cited = {tuple(numbers_in(r)): r for r in references(answer.text, CITED)} if not answer.missing else {}
     if not cited:
         return Cited(0, [])
     passed = {number.casefold() for number, found in (answer.extra.get("citations") or {}).items() if found is True}
     texts = [str(call.get("output") or "") for call in answer.extra.get("tool_calls") or [] if isinstance(call, dict)]
     texts += [to_plain(question.get(field) or "") for field in ("question", "gold", "criteria", "reference_answer", "references")]
-    own = [read_source(text) for text in texts if text]
+    known = [*(read_source(text) for text in texts if text), *sources]
     unverified = [describe(reference) for numbers, reference in cited.items()
-                  if not passed & {number for _, number in numbers} and not any(cited_in(reference, source) for source in (*own, *sources))]
+                  if not any(number in passed for _, number in numbers)
+                  and not any(cited_in(reference, source) for source in known)]
     return Cited(len(cited), unverified)
 
 
@@ -3266,29 +3294,60 @@ def code_decides(criterion: Row, text: str) -> list[bool | None]:
     return [checked(text, element["check"]) if "check" in element else None for element in criterion["elements"]]
 
 
-def irac_items(answer: Answer, question: Row, judge: str, sources: Sequence[Source]) -> Iterator[Row | Call]:
-    """The attempt's row, then for each criterion a finished row (decided by code, or missing) or the call that will decide it."""
-    citations = check_citations(answer, question, sources) if not answer.missing else Cited(0, [])
+def attempt_key(answer: Answer) -> Row:
+    """The fields that name an attempt in all its rows."""
+    return {"suite": answer.suite, "model": answer.model, "question_id": answer.question_id, "attempt": answer.attempt}
+
+
+def attempt_row(answer: Answer, citations: Cited) -> Row:
+    """The tidy row of one attempt."""
+    extra = answer.extra
+    return {**attempt_key(answer), "row": "attempt",
+            "status": "empty" if answer.missing and answer.status == "ok" else answer.status, "answered": not answer.missing,
+            "cited": citations.cited, "unverified": citations.unverified,
+            "tool_record": bool(extra.get("tool_calls") or extra.get("citations")),
+            "tools": sorted({str(c.get("name")) for c in extra.get("tool_calls") or [] if isinstance(c, dict)}),
+            "seconds": extra.get("seconds"), "cost": extra.get("cost"), "usage": extra.get("usage"),
+            "answer_sha": short_hash(answer.text)}
+
+
+def blank_row(answer: Answer, folded: str, template: str) -> Row:
+    """What every verdict row of an answer has besides its key, before anybody has judged."""
+    return {"verdict": None, "by": "judge", "quote": "", "quote_found": None, "reason": "",
+            "flagged": addresses_judge(answer.text, folded), "template": template, "answer_sha": short_hash(answer.text),
+            "prompt": None}
+
+
+def irac_items(answer: Answer, question: Row, judge: str, sources: Sequence[Source]) -> Iterator[Item]:
+    """The attempt's row, then for each criterion a finished row (missing, or decided by code) or the call that decides it."""
+    citations = check_citations(answer, question, sources)
     yield attempt_row(answer, citations)
     folded = fold(answer.text)
-    common = {"suite": "irac", "model": answer.model, "question_id": answer.question_id, "attempt": answer.attempt,
-              "flagged": addresses_judge(answer.text, folded), "template": TEMPLATE, "answer_sha": short_hash(answer.text)}
-    shared = ANSWER_PART.format(as_of=question.get("as_of", "bugün"), question=question["question"], nonce=short_hash(TEMPLATE + answer.text),
-                                answer=answer.text, unverified=", ".join(citations.unverified) or "yok")
+    blank = blank_row(answer, folded, TEMPLATE)
+    shared = ANSWER_PART.format(
+        as_of=question.get("as_of", "bugün"), question=question["question"], nonce=short_hash(TEMPLATE + answer.text),
+        answer=answer.text, unverified=", ".join(citations.unverified) or "yok")
     for criterion in question["criteria"]:
-        decided = [False] * len(criterion["elements"]) if answer.missing else code_decides(criterion, answer.text)
-        row = {**common, "criterion_id": criterion["id"], "judge": judge, "dimension": criterion["dimension"], "verdict": None, "by": "judge",
-               "quote": "", "quote_found": None, "reason": "", "elements": decided, "rubric": rubric_hash(criterion), "prompt": None}
+        elements = criterion["elements"]
+        decided = [False] * len(elements) if answer.missing else code_decides(criterion, answer.text)
+        row = {**attempt_key(answer), "criterion_id": criterion["id"], "judge": judge, "dimension": criterion["dimension"],
+               **blank, "elements": decided, "rubric": rubric_hash(criterion)}
         if answer.missing:
             yield {**row, "verdict": "FAIL", "by": "missing", "reason": "no answer"}
         elif False in decided or None not in decided:
             yield {**row, "verdict": "FAIL" if False in decided else "PASS", "by": "code", "reason": "decided by code"}
         else:
-            unknown = [e["text"] for e, known in zip(criterion["elements"], decided, strict=True) if known is None]
-            own = CRITERION_PART.format(dimension=DIMENSION_NAMES[criterion["dimension"]], rule=criterion["rule"],
-                                        elements="\n".join(f"{n}. {text}" for n, text in enumerate(unknown, 1)),
-                                        reference=criterion.get("reference") or "-")
-            yield Call(row, RULES, shared, own, partial(read_irac, decided, folded)).hashed()
+            unknown = [e["text"] for e, known in zip(elements, decided, strict=True) if known is None]
+            own = CRITERION_PART.format(
+                dimension=DIMENSION_NAMES[criterion["dimension"]], rule=criterion["rule"],
+                elements="\n".join(f"{n}. {text}" for n, text in enumerate(unknown, 1)),
+                reference=criterion.get("reference") or "-")
+            yield Call(row, RULES, shared, own, partial(read_verdict, decided, folded)).hashed()
+
+
+def row_key(row: Row) -> Key:
+    """What names a row; the row of an attempt has neither criterion nor judge."""
+    return tuple(row.get(field) for field in KEY)
 
 
 def rubric_hash(criterion: Row) -> str:
@@ -3296,85 +3355,66 @@ def rubric_hash(criterion: Row) -> str:
     return short_hash(to_json([criterion["rule"], criterion["elements"], criterion.get("reference")]))
 
 
-def read_irac(decided: Sequence[bool | None], folded_answer: str, content: str) -> Row | None:
-    """The judge's part of a verdict row: its ticks put among those of the code, and whether its quote stands in the answer."""
-    reading = read_verdict(content, decided.count(None))
-    if reading is None:
-        return None
-    ticks = iter(reading["elements"] or [])
-    quote = fold(reading["quote"]).strip(' ."')
-    return {**reading, "elements": [known if known is not None else next(ticks, None) for known in decided],
-            "quote_found": quote in folded_answer if quote else None}
-
-
-def attempt_row(answer: Answer, citations: Cited) -> Row:
-    """The tidy row of one attempt."""
-    extra = answer.extra
-    return {"suite": answer.suite, "model": answer.model, "question_id": answer.question_id, "attempt": answer.attempt, "row": "attempt",
-            "status": "empty" if answer.missing and answer.status == "ok" else answer.status, "answered": not answer.missing,
-            "cited": citations.cited, "unverified": citations.unverified, "tool_record": bool(extra.get("tool_calls") or extra.get("citations")),
-            "tools": sorted({str(c.get("name")) for c in extra.get("tool_calls") or [] if isinstance(c, dict)}),
-            "seconds": extra.get("seconds"), "cost": extra.get("cost"), "usage": extra.get("usage"), "answer_sha": short_hash(answer.text)}
-
-
+THINKING_TAG = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 BROKEN_OBJECT = re.compile(r'\{\s*"')          # what starts like this and can't be read; other braces are prose
 LENIENT = json.JSONDecoder(object_pairs_hook=_unique, strict=False, parse_constant=_refuse_constant)
 
 
-def reply_objects(content: str) -> list[Row]:
-    """All JSON objects in a reply, thinking cut away, raw line breaks and last commas forgiven. Raises ValueError for a key that stands twice and for
-    an object that breaks off.
+def reply_objects(content: str, field: str) -> list[Row]:
+    """The JSON objects with this field in a reply, thinking cut away, raw line breaks and last commas forgiven. None of
+    them where a key stands twice or an object breaks off.
 
-    >>> reply_objects('<think>{"verdict": "PASS"}</think>Karar: ```json\\n{"verdict": "FAIL",}\\n```')
+    >>> reply_objects('<think>{"verdict": "PASS"}</think>Karar: ```json\\n{"verdict": "FAIL",}\\n```', "verdict")
     [{'verdict': 'FAIL'}]
     """
-    lowered = content.lower()
-    closed = max(lowered.rfind(f"</{tag}>") for tag in ("think", "thinking", "reasoning"))
-    opened = max(lowered.rfind(f"<{tag}>") for tag in ("think", "thinking", "reasoning"))
-    if opened > closed:
+    tags = list(THINKING_TAG.finditer(content))
+    if tags and not tags[-1][1]:
         return []                                           # never closed: all of it is a draft
-    text = content[content.find(">", closed) + 1:] if closed >= 0 else content
+    text = content[tags[-1].end():] if tags else content
     try:
-        whole = LENIENT.decode(text.strip())
-        return [whole] if isinstance(whole, dict) else []
-    except (ValueError, RecursionError) as error:
-        if "stands twice" in str(error):
-            raise
-    text = re.sub(r",(\s*[}\]])", r"\1", text)
+        objects = [LENIENT.decode(text.strip())]
+    except (ValueError, RecursionError):
+        objects = objects_in_prose(re.sub(r",(\s*[}\]])", r"\1", text))
+    return [o for o in objects if isinstance(o, dict) and field in o]
+
+
+def objects_in_prose(text: str) -> list[Row]:
+    """All JSON objects in a text; none where one can't be read, for what stands inside it may be a quotation."""
     found, at, failures = [], text.find("{"), 0
     while at >= 0 and failures < 100:                       # bounded: a reply of a million braces is no verdict
         try:
             value, end = LENIENT.raw_decode(text, at)
             found.append(value)
-        except (ValueError, RecursionError) as error:
-            if "stands twice" in str(error) or BROKEN_OBJECT.match(text, at):
-                raise ValueError("an object that breaks off") from None      # what stands inside it may be a quotation
+        except (ValueError, RecursionError):
+            if BROKEN_OBJECT.match(text, at):
+                return []
             end, failures = at + 1, failures + 1
         at = text.find("{", end)
     return found
 
 
-def read_verdict(content: str, elements: int) -> Row | None:
-    """PASS or FAIL from a judge's reply, None if it can't be used. PASS only if the verdict says so and no element is false; a verdict is
-    read from its field, and two objects that differ are no verdict."""
-    try:
-        objects = [o for o in reply_objects(content) if "verdict" in o]
-    except ValueError:
-        return None
+def read_verdict(decided: Sequence[bool | None], folded_answer: str, content: str) -> Row | None:
+    """The judge's part of a verdict row, None if the reply can't be used. PASS only if the verdict says so and no element
+    is false; a verdict is read from its field, and two objects that differ are no verdict. The judge's ticks go between
+    those of the code."""
+    objects = reply_objects(content, "verdict")
     verdicts = {plain_verdict(o["verdict"]) for o in objects}
     if len(verdicts) != 1 or None in verdicts:
         return None
     reply = objects[-1]
-    ticked = reply.get("elements")
-    if not isinstance(ticked, list) or len(ticked) != elements or not all(isinstance(e, bool) for e in ticked):
-        ticked = None
-    denied = isinstance(reply.get("elements"), list) and any(e in (False, "false") for e in reply["elements"])
-    passed = verdicts == {"PASS"} and not denied
-    return {"verdict": "PASS" if passed else "FAIL", "quote": _text(reply.get("quote")), "reason": _text(reply.get("reason")), "elements": ticked}
+    ticks: list[Any] = given if isinstance(given := reply.get("elements"), list) else []
+    passed = verdicts == {"PASS"} and not any(tick in (False, "false") for tick in ticks)
+    readable = len(ticks) == decided.count(None) and all(isinstance(tick, bool) for tick in ticks)
+    left = iter(ticks if readable else [])
+    return {"verdict": "PASS" if passed else "FAIL", **remarks(reply, folded_answer),
+            "elements": [next(left, None) if known is None else known for known in decided]}
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+def remarks(reply: Row, folded_answer: str) -> Row:
+    """Quote and reason of a reply, and whether the quote stands in the answer (None where nothing is quoted)."""
+    quote, reason = (reply[field] if isinstance(reply.get(field), str) else "" for field in ("quote", "reason"))
+    sought = fold(quote).strip(' ."')
+    return {"quote": quote, "reason": reason, "quote_found": sought in folded_answer if sought else None}
 
 
 def plain_verdict(value: Any) -> str | None:
@@ -3387,7 +3427,8 @@ def plain_verdict(value: Any) -> str | None:
 GRADERS = ("anthropic/claude-opus-4.8", "google/gemini-3.5-flash")      # as published
 TIEBREAK = "openai/gpt-5.5"
 CAPPED = ("rule_recall", "rule_application")                            # categories a hallucination caps at 1
-CATEGORY_WEIGHTS = {"rule_application": 20, "rule_conclusion": 20, "interpretation": 20, "issue_spotting": 15, "rhetorical": 15, "rule_recall": 10}
+CATEGORY_WEIGHTS = {"rule_application": 20, "rule_conclusion": 20, "interpretation": 20, "issue_spotting": 15,
+                    "rhetorical": 15, "rule_recall": 10}
 GRADING_RULES = """\
 Türk hukukuna ilişkin bir cevabı tek bir kategorinin ölçütüne göre, verilen referans cevapla karşılaştırarak 0-3 arasında puanlıyorsun.
 
@@ -3424,18 +3465,18 @@ CEVAP {nonce}>>>
 GRADING_TEMPLATE = short_hash(GRADING_RULES + GRADED_PART)
 
 
-def kategori_items(answer: Answer, question: Row, rubric: Row, graders: Sequence[str]) -> Iterator[Row | Call]:
+def kategori_items(answer: Answer, question: Row, rubric: Row, graders: Sequence[str]) -> Iterator[Item]:
     """The attempt's row, then for each grader a finished row (missing answer) or its call."""
-    yield attempt_row(answer, check_citations(answer, question, []) if not answer.missing else Cited(0, []))
+    yield attempt_row(answer, check_citations(answer, question, []))
     folded = fold(answer.text)
-    common = {"suite": "kategori", "model": answer.model, "question_id": answer.question_id, "attempt": answer.attempt, "criterion_id": "score",
-              "dimension": question["category"], "quote": "", "quote_found": None, "reason": "", "flagged": addresses_judge(answer.text, folded),
-              "template": GRADING_TEMPLATE, "rubric": grading_hash(question, rubric), "answer_sha": short_hash(answer.text), "prompt": None}
-    shared = GRADED_PART.format(as_of=question.get("as_of", "bugün"), question=question["question"], reference=question["reference_answer"],
-                                name=rubric["name_tr"], measures=rubric["measures"], three=rubric["3"], two=rubric["2"], one=rubric["1"],
-                                zero=rubric["0"], nonce=short_hash(GRADING_TEMPLATE + answer.text), answer=answer.text)
+    blank = {"dimension": question["category"], **blank_row(answer, folded, GRADING_TEMPLATE),
+             "rubric": grading_hash(question, rubric), "hallucination": None, "evasion": None}
+    shared = GRADED_PART.format(
+        as_of=question.get("as_of", "bugün"), question=question["question"], reference=question["reference_answer"],
+        name=rubric["name_tr"], measures=rubric["measures"], three=rubric["3"], two=rubric["2"], one=rubric["1"],
+        zero=rubric["0"], nonce=short_hash(GRADING_TEMPLATE + answer.text), answer=answer.text)
     for grader in graders:
-        row = {**common, "judge": grader, "by": "judge", "verdict": None, "hallucination": None, "evasion": None}
+        row = {**attempt_key(answer), "criterion_id": "score", "judge": grader, **blank}
         if answer.missing:
             yield {**row, "by": "missing", "verdict": 0, "hallucination": False, "evasion": False, "reason": "no answer"}
         else:
@@ -3448,20 +3489,15 @@ def grading_hash(question: Row, rubric: Row) -> str:
 
 
 def read_grade(folded_answer: str, content: str) -> Row | None:
-    """Score, hallucination and evasion from a grader's reply, None if it can't be used."""
-    try:
-        objects = [o for o in reply_objects(content) if "score" in o]
-    except ValueError:
+    """Score, hallucination and evasion from a grader's reply, None if it can't be used or says two things."""
+    objects = reply_objects(content, "score")
+    grades = [tuple(o.get(field) for field in ("score", "hallucination", "evasion")) for o in objects]
+    if not grades or grades.count(grades[0]) < len(grades):
         return None
-    if not objects or any(o.get(field) != objects[0].get(field) for o in objects for field in ("score", "hallucination", "evasion")):
+    score, hallucination, evasion = grades[0]
+    if isinstance(score, bool) or score not in (0, 1, 2, 3) or {type(hallucination), type(evasion)} != {bool}:
         return None
-    reply = objects[-1]
-    score, hallucination, evasion = reply["score"], reply.get("hallucination"), reply.get("evasion")
-    if isinstance(score, bool) or score not in (0, 1, 2, 3) or not isinstance(hallucination, bool) or not isinstance(evasion, bool):
-        return None
-    quote = fold(_text(reply.get("quote"))).strip(' ."')
-    return {"verdict": int(score), "hallucination": hallucination, "evasion": evasion, "quote": _text(reply.get("quote")),
-            "quote_found": quote in folded_answer if quote else None, "reason": _text(reply.get("reason"))}
+    return {"verdict": int(score), "hallucination": hallucination, "evasion": evasion, **remarks(objects[-1], folded_answer)}
 
 
 def needs_tiebreak(first: int | None, second: int | None) -> bool:
@@ -3475,36 +3511,44 @@ def needs_tiebreak(first: int | None, second: int | None) -> bool:
     return abs(first - second) >= 2 or (first == 0) != (second == 0)
 
 
+def third_is_due(answer: Answer, graders: Sequence[str], rows: Mapping[Key, Row]) -> bool:
+    """Have both graders had their turn on this answer, and do their scores call for the third?"""
+    keys = [row_key({**attempt_key(answer), "criterion_id": "score", "judge": grader}) for grader in graders]
+    graded = [rows[key] for key in keys if key in rows and rows[key]["answer_sha"] == short_hash(answer.text)]
+    return len(graded) == 2 and needs_tiebreak(*(row["verdict"] for row in graded))
+
+
 def final_score(first: int | None, second: int | None, third: int | None) -> Fraction | None:
-    """Mean of two graders within a point, else the median of three; with one grader without a reply the rule applies to the two usable
-    scores, and where that would call for yet another, there is no score.
+    """Mean of two graders within a point, else the median of three; with one grader without a reply the rule applies to
+    the two usable scores, and where that would call for yet another, there is no score.
 
     >>> [str(final_score(*s)) for s in ((2, 3, None), (0, 1, 1), (1, 3, 0), (2, None, 3), (0, None, 3), (1, 3, None))]
     ['5/2', '1', '1', '5/2', 'None', 'None']
     """
-    usable = [score for score in (first, second, third) if score is not None]
-    if first is not None and second is not None and not needs_tiebreak(first, second):
-        return Fraction(first + second, 2)
+    scores = (first, second, third) if needs_tiebreak(first, second) else (first, second)
+    usable = sorted(score for score in scores if score is not None)
     if len(usable) == 3:
-        return Fraction(sorted(usable)[1])
-    return Fraction(sum(usable), 2) if len(usable) == 2 and not needs_tiebreak(*usable) and third is not None else None
+        return Fraction(usable[1])
+    return Fraction(sum(usable), 2) if len(usable) == 2 and not needs_tiebreak(*usable) else None
 
 
 def majority(flags: Sequence[bool]) -> bool:
     """Both of two graders, or two of three."""
-    return len(flags) >= 2 and sum(flags) >= 2
+    return sum(flags) >= 2
 
 
 def capped(score: Fraction, category: str, hallucination: bool) -> Fraction:
-    """A hallucination caps the final score at 1 in the categories that grade a citation (we read the published "fixed at 1" as a cap)."""
+    """A hallucination caps the score at 1 in the categories that grade a citation (so we read the published "fixed at 1")."""
     return min(score, Fraction(1)) if hallucination and category in CAPPED else score
 
 
 def same_family(model: str, grader: str) -> bool:
     """Is a grader of the model's own family: the same provider prefix, or the same first token of the name?
 
-    >>> same_family("anthropic/claude-sonnet-5", "anthropic/claude-opus-4.8"), same_family("gpt-5.5", "openai/gpt-4"), same_family("x/gpt", "y/glm")
-    (True, True, False)
+    >>> same_family("anthropic/claude-5", "anthropic/claude-4"), same_family("gpt-5.5", "openai/gpt-4")
+    (True, True)
+    >>> same_family("x/gpt", "y/glm")
+    False
     """
     def parts(name: str) -> tuple[str, str]:
         provider, _, short = name.lower().rpartition("/")
@@ -3515,11 +3559,6 @@ def same_family(model: str, grader: str) -> bool:
 # == Judging a file of answers =====================================================================
 
 
-def row_key(row: Row) -> tuple[Any, ...]:
-    """What names a row; the row of an attempt has neither criterion nor judge."""
-    return tuple(row.get(field) for field in KEY)
-
-
 def standing(row: Row) -> tuple[Any, ...]:
     """What a row rests on. If any of it has changed, the row is made anew."""
     if row.get("row") == "attempt":
@@ -3528,125 +3567,151 @@ def standing(row: Row) -> tuple[Any, ...]:
     return (row.get("prompt"), row.get("rubric"), row.get("template"), row.get("answer_sha"), decided)
 
 
-def mend_tail(path: Path) -> None:
-    """Cut a torn last line off, so that the next row starts on a line of its own; a last row that lacks only its line end gets it."""
-    with open(path, "rb+") as file:
-        start, tail = file.seek(0, os.SEEK_END), b""
-        while start and b"\n" not in tail.rstrip(b"\0"):
-            start = max(0, start - 65536)
-            file.seek(start)
-            tail = file.read()
-        whole = tail.rstrip(b"\0")
-        lines, end, last = whole.rpartition(b"\n")
-        if not last and whole == tail:
-            return
-        try:
-            parse_json(last.decode("utf-8") or "null")
-        except ValueError:
-            whole, last = lines + end, b""
-        file.truncate(start + len(whole))
-        if last:
-            file.seek(0, os.SEEK_END)
-            file.write(b"\n")
-        say(f"{path}: notice: an interrupted run left the last line torn; it was mended, what is missing is made again")
-
-
-def lock_or_refuse(file: io.FileIO, path: Path) -> None:
-    """Two runs writing to one file would pay for everything twice; the lock ends with its process."""
-    with contextlib.suppress(ImportError):                  # Windows has no fcntl, and so no lock
-        import fcntl
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{path}: another run is writing to this file; wait for it or name another with -o", 2) from None
+def is_null(row: Row) -> bool:
+    """Is this the row of a criterion that is still without a verdict?"""
+    return row.get("row") != "attempt" and row.get("verdict") is None
 
 
 class Store:
-    """The verdict rows of a run: a file whose rows are appended whole and flushed (a kill loses none that was written, and a later run goes
-    on from it), or memory where no file is wanted."""
+    """The rows of a run by key, and the file that they are appended to, whole and flushed: a kill loses none that was
+    written, and the next run goes on from there. Without a path, or where a run is only planned, they stay in memory. A
+    null never replaces a verdict."""
 
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self.memory: list[Row] = []
+    def __init__(self, path: Path | None, judges: Sequence[str], planned: bool) -> None:
+        """Read what a former run has done. Rows of another judge are refused: two judges are never mixed in one file."""
+        self.path = None if planned else path
         self.file: io.FileIO | None = None
+        self.rows: dict[Key, Row] = {}
+        for line, row in read_rows(path) if path and path.exists() and path.stat().st_size else ():
+            if "suite" not in row or "question_id" not in row:
+                raise InputError(f"{path}:{line}: is not a verdict row; expected the output of a former run, or a new file "
+                                 "name with -o", 2)
+            if row.get("judge") not in (None, *judges):
+                raise InputError(f'{path}:{line}: is a verdict of "{row["judge"]}", and this run judges with '
+                                 f'{", ".join(judges)}; name another output file with -o', 2)
+            self._take(row)
 
-    def rows(self) -> Iterator[tuple[int, Row]]:
-        if self.path is None:
-            yield from enumerate(self.memory, 1)
-        elif self.path.exists():
-            mend_tail(self.path)
-            if self.path.stat().st_size:
-                yield from read_rows(self.path)
+    def _take(self, row: Row) -> None:
+        before = self.rows.get(row_key(row))
+        if before is None or not is_null(row) or standing(before) != standing(row):
+            self.rows[row_key(row)] = row
 
     def append(self, row: Row) -> None:
+        """Keep a row."""
+        self._take(row)
         if self.path is None:
-            self.memory.append(row)
             return
         data = (to_json(row) + "\n").encode("utf-8")
         try:
-            if self.file is None:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self.file = open(self.path, "ab", buffering=0)      # noqa: SIM115  (it stays open as long as the run)
-                lock_or_refuse(self.file, self.path)
+            self.file = self.file or open_output(self.path)
             written = self.file.write(data)
-            if written < len(data):                          # the disk is full: no torn row for another to be appended to
+            if written < len(data):                         # the disk is full: no torn row for another to follow
                 self.file.truncate(self.file.seek(0, os.SEEK_END) - written)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             raise InputError(f"{self.path}: cannot be written ({error.strerror}); the rows already there are kept") from None
 
 
-State = dict[tuple[Any, ...], tuple[Any, ...] | None]           # by the key of a row what it rests on; None for a null
+def open_output(path: Path) -> io.FileIO:
+    """Open a file of verdict rows for appending. Two runs writing to one file would pay for everything twice, so the
+    second is refused; the lock ends with its process."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = open(path, "ab", buffering=0)                    # noqa: SIM115  (it stays open as long as the run)
+    with contextlib.suppress(ImportError):                  # Windows has no fcntl, and so no lock
+        import fcntl
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{path}: another run is writing to this file; wait for it or name another with -o", 2) from None
+    mend_tail(path)
+    return file
 
 
-def read_state(store: Store, judges: Sequence[str]) -> State:
-    """What a former run has done. Rows of another judge are refused: two judges are never mixed in one file."""
-    state: State = {}
-    for line, row in store.rows():
-        if "suite" not in row or "question_id" not in row:
-            raise InputError(f"{store.path}:{line}: is not a verdict row; expected the output of a former run, or a new file name with -o", 2)
-        if row.get("judge") not in (None, *judges):
-            raise InputError(f'{store.path}:{line}: is a verdict of "{row["judge"]}", and this run judges with {", ".join(judges)}; '
-                             "name another output file with -o", 2)
-        if row.get("row") == "attempt" or row.get("verdict") is not None:
-            state[row_key(row)] = standing(row)
-        else:
-            state.setdefault(row_key(row), None)
-    return state
+def mend_tail(path: Path) -> None:
+    """Cut a torn last line off, so that the next row starts on a line of its own; a row that lacks only its line end gets it."""
+    with open(path, "rb+") as file:
+        size, last = 0, b""
+        for last in file:
+            size += len(last)
+        if not last or last.endswith(b"\n"):
+            return
+        whole = last.replace(b"\0", b"")
+        try:
+            parse_json(whole.decode("utf-8"))
+            whole += b"\n"
+        except ValueError:
+            whole = b""
+        file.seek(size - len(last))
+        file.write(whole)
+        file.truncate()
+    say(f"{path}: notice: an interrupted run left the last line torn; it was mended, what is missing is made again")
 
 
-def pending(items: Iterable[Row | Call], state: State, keep: Callable[[Row], None]) -> Iterator[Call]:
-    """The calls that a former run has not done, one at a time; nulls are asked again. Rows that need no call go to `keep`."""
-    stale = 0
-    for item in items:
-        row = item.row if isinstance(item, Call) else item
-        done = state.get(row_key(row))
-        if done == standing(row):
-            continue
-        stale += done is not None
-        if isinstance(item, Call):
-            yield item
-        else:
-            keep(item)
-    if stale:
-        say(f"{stale} rows rested on other answers, criteria or instructions than now and were made anew")
-
-
-def in_cache_order(by_answer: Sequence[Iterable[Row | Call]], block: int) -> Iterator[Row | Call]:
-    """By criterion within blocks of answers, a block at least as large as the calls in flight: by the time the second criterion of an
-    answer is asked, the first has come back, and a provider can serve the shared beginning from its cache. An answer is looked at when
-    its first call is due."""
-    blocks = max(1, len(by_answer) // max(1, block))
-    size = -(-len(by_answer) // blocks) if by_answer else 1
-    for start in range(0, len(by_answer), size):
-        begun = [iter(items) for items in by_answer[start:start + size]]
-        for items in begun:
-            for item in items:
-                yield item
-                if isinstance(item, Call):
-                    break
-        for turn in itertools.zip_longest(*begun):
+def in_cache_order(by_answer: Sequence[Iterable[Item]], block: int) -> Iterator[Item]:
+    """By criterion within blocks of answers, a block at least as large as the calls in flight: by the time the second
+    criterion of an answer is asked, the first has come back, and a provider can serve the shared beginning from its cache."""
+    blocks = max(1, len(by_answer) // block)
+    size = -(-len(by_answer) // blocks)
+    for start in range(0, len(by_answer), size or 1):
+        for turn in itertools.zip_longest(*by_answer[start:start + size]):
             yield from (item for item in turn if item is not None)
+
+
+class Job(NamedTuple):
+    """Who judges, and the rounds of a run: each makes its items from the rows that are there by then (the tiebreak of suite
+    kategori is a second round)."""
+    judges: list[str]
+    rounds: list[Callable[[Mapping[Key, Row]], Iterable[Item]]]
+
+
+def irac_job(answers: Sequence[Answer], questions: Mapping[str, Row], judge: str, sources: Sequence[Source],
+             block: int) -> Job:
+    """One round: every criterion of every answer. Raises InputError for a check that can't be decided."""
+    unread = [f"question {name}, criterion {criterion['id']}: the check {shown(element['check'])} can't be read; expected a "
+              "type and references of that type" for name, question in questions.items() for criterion in question["criteria"]
+              for element in criterion["elements"] if "check" in element and not readable(element["check"])]
+    if unread:
+        raise InputError(unread)
+
+    def criteria(_: Mapping[Key, Row]) -> Iterable[Item]:
+        return in_cache_order([irac_items(a, questions[a.question_id], judge, sources) for a in answers], block)
+    return Job([judge], [criteria])
+
+
+def kategori_job(answers: Sequence[Answer], questions: Mapping[str, Row], rubrics: Row, graders: Sequence[str],
+                 tiebreak: str, block: int) -> Job:
+    """Two rounds: both graders on every answer, then the third where they call for it."""
+    if len({*graders, tiebreak}) != 3:
+        raise InputError(f"--graders and --tiebreak name {', '.join((*graders, tiebreak))}; expected three different models", 2)
+
+    def grade(chosen: Iterable[Answer], by: Sequence[str]) -> Iterable[Item]:
+        pairs = [(answer, questions[answer.question_id]) for answer in chosen]
+        return in_cache_order([kategori_items(a, question, rubrics[question["category"]], by) for a, question in pairs], block)
+
+    return Job([*graders, tiebreak], [
+        lambda rows: grade(answers, graders),
+        lambda rows: grade([a for a in answers if third_is_due(a, graders, rows)], [tiebreak])])
+
+
+def rounds_of(job: Job, store: Store) -> Iterator[list[Call]]:
+    """For each round the calls that no former run has done; nulls are asked again. Rows that need no call are kept."""
+    for items in job.rounds:
+        calls: list[Call] = []
+        stale = 0
+        for item in items(store.rows):
+            row = item.row if isinstance(item, Call) else item
+            before = store.rows.get(row_key(row))
+            if before is not None and not is_null(before):
+                if standing(before) == standing(row):
+                    continue
+                stale += 1
+            if isinstance(item, Call):
+                calls.append(item)
+            else:
+                store.append(item)
+        if stale:
+            say(f"{stale} rows rested on other answers, criteria or instructions than now and were made anew")
+        yield calls
 
 
 def batch_line(call: Call) -> str:
@@ -3654,63 +3719,53 @@ def batch_line(call: Call) -> str:
     return to_json({"custom_id": call.custom_id, "method": "POST", "url": "/v1/chat/completions", "body": call.body}) + "\n"
 
 
-class BatchResults(NamedTuple):
-    """What a results file gives: finished rows, what could not be used in sentences, and by line the ids that belong to no call."""
-    rows: list[Row]
-    unusable: list[str]
-    unknown: dict[int, str]
+Results = dict[str, list[tuple[str, Row]]]                  # lines of a results file by custom_id, each with its place
 
 
-def read_batch(path: Path, calls: Sequence[Call]) -> BatchResults:
-    """Take results in any order. Errors and unusable replies stay missing, and so does a call whose results contradict each other. The
-    completion is in `response.body` (OpenAI, Mistral, Together, Groq, vLLM's runner), or `response` is the completion itself (Fireworks)."""
-    by_id = {call.custom_id: call for call in calls}
-    rows: dict[str, Row | None] = {}
-    unusable: list[str] = []
-    unknown: dict[int, str] = {}
+def read_batch(path: Path) -> Results:
+    """The lines of a results file, in any order."""
+    results: Results = {}
     for line, result in read_rows(path):
-        custom_id, response = str(result.get("custom_id")), result.get("response")
-        call = by_id.get(custom_id)
+        results.setdefault(str(result.get("custom_id")), []).append((f"{path}:{line}", result))
+    return results
+
+
+def batch_row(call: Call, results: Sequence[tuple[str, Row]]) -> Row | None:
+    """The finished row of a call from its results on file. It stays missing, and it is said why, where there is no reply
+    that can be used or two contradict each other. The completion is in `response.body` (OpenAI, Mistral, Together, Groq,
+    vLLM's runner), or `response` is the completion itself (Fireworks)."""
+    rows: list[Row] = []
+    for place, result in results:
+        response = result.get("response")
         body = response.get("body", response) if isinstance(response, dict) else None
         reply = reply_of(body)
-        if call is None:
-            unknown[line] = custom_id
-        elif reply is None or not reply.content:
-            unusable.append(f"{path}:{line}: no reply ({shown(result.get('error') or error_of(body) or response, 200)}); it stays missing")
-        elif reply.finish == "length" or (reading := call.read(reply.content)) is None:
-            unusable.append(f"{path}:{line}: the reply can't be used ({shown(reply.content, 120)}); it stays missing")
+        if reply is None or not reply.content:
+            why = shown(result.get("error") or error_of(body) or response, 200)
+            say(f"{place}: no reply ({why}); it stays missing")
+        elif verdict := call.verdict(reply):
+            rows.append({**call.row, "served": reply.served, "usage": reply.usage, "refused": [], **verdict})
         else:
-            row = {**call.row, "served": reply.served, "usage": reply.usage, "refused": [], **reading}
-            before = rows.setdefault(custom_id, row)
-            if before is None or before["verdict"] != row["verdict"]:
-                unusable.append(f"{path}:{line}: another verdict for {custom_id} than on an earlier line; it stays missing")
-                rows[custom_id] = None
-    return BatchResults([row for row in rows.values() if row], unusable, unknown)
+            say(f"{place}: the reply can't be used ({shown(reply.content, 120)}); it stays missing")
+    if len({row["verdict"] for row in rows}) > 1:
+        say(f"{place}: another verdict for {call.custom_id} than on an earlier line; it stays missing")
+        return None
+    return rows[0] if rows else None
 
 
 class Progress:
     """A line on stderr every two seconds: how many of how many, and how long it will take."""
 
-    def __init__(self) -> None:
-        import time
-        self.clock, self.total, self.done, self.nulls = time.monotonic, 0, 0, 0
-        self.begun = self.told = self.clock()
-
-    def watch(self, calls: Iterable[Call]) -> Iterator[Call]:
-        for call in calls:
-            self.total += 1
-            yield call
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock, self.total, self.done, self.nulls = clock, 0, 0, 0
+        self.begun = self.told = clock()
 
     def count(self, row: Row) -> None:
         self.done += 1
         self.nulls += row["verdict"] is None
-        if self.clock() - self.told >= 2:
-            self.tell()
-
-    def tell(self) -> None:
-        self.told = self.clock()
-        left = (self.told - self.begun) / max(1, self.done) * (self.total - self.done)
-        say(f"{self.done}/{self.total} verdicts, {self.nulls} null, {int(left // 60)}:{int(left % 60):02} to go")
+        if self.clock() - self.told >= 2 or self.done == self.total:
+            self.told = self.clock()
+            left = (self.told - self.begun) / self.done * (self.total - self.done)
+            say(f"{self.done}/{self.total} verdicts, {self.nulls} null, {int(left // 60)}:{int(left % 60):02} to go")
 
 
 def dry_run(calls: Sequence[Call], prices: Sequence[float] | None) -> str:
@@ -3721,49 +3776,11 @@ def dry_run(calls: Sequence[Call], prices: Sequence[float] | None) -> str:
         cached += (len(call.rules) if seen else 0) + (len(call.shared) if call.shared in seen else 0)
         seen.add(call.shared)
     tokens, replies = characters // 3, 150 * len(calls)
-    told = (f"{len(calls)} calls on {len(seen)} answers; about {tokens} tokens in ({100 * cached // max(1, characters)}% of them the beginning of an "
-            f"earlier request), {replies} out")
-    return told + (f"; about {(tokens * prices[0] + replies * prices[1]) / 1e6:.2f} in the currency of the prices" if prices else "")
-
-
-class Job(NamedTuple):
-    """Who judges, and the rounds of a run: each makes its items from the rows written so far (the tiebreak of suite kategori is a second
-    round)."""
-    judges: list[str]
-    rounds: list[Callable[[Iterable[Row]], Iterable[Row | Call]]]
-
-
-def irac_job(answers: Sequence[Answer], questions: Mapping[str, Row], judge: str, sources: Sequence[Source], block: int) -> Job:
-    """One round: every criterion of every answer. Raises InputError for a check that can't be decided."""
-    unread = [f"question {q}, criterion {c['id']}: the check {shown(e['check'])} can't be read; expected a type and references of that type"
-              for q, row in questions.items() for c in row["criteria"] for e in c["elements"] if "check" in e and not readable(e["check"])]
-    if unread:
-        raise InputError(unread)
-
-    def items(_: Iterable[Row]) -> Iterable[Row | Call]:
-        return in_cache_order([irac_items(a, questions[a.question_id], judge, sources) for a in answers], block)
-    return Job([judge], [items])
-
-
-def kategori_job(answers: Sequence[Answer], questions: Mapping[str, Row], rubrics: Row, graders: Sequence[str], tiebreak: str, block: int) -> Job:
-    """Two rounds: both graders on every answer, then the third where they call for it."""
-    if len({*graders, tiebreak}) != 3:
-        raise InputError(f"--graders and --tiebreak name {', '.join((*graders, tiebreak))}; expected three different models", 2)
-
-    def grade(chosen: Iterable[Answer], by: Sequence[str]) -> Iterable[Row | Call]:
-        return in_cache_order([kategori_items(a, questions[a.question_id], rubrics[questions[a.question_id]["category"]], by) for a in chosen], block)
-
-    def third(rows: Iterable[Row]) -> Iterable[Row | Call]:
-        scores: dict[tuple[Any, ...], dict[str, int | None]] = {}
-        for row in rows:
-            if row.get("criterion_id") == "score" and row["judge"] in graders:
-                by_grader = scores.setdefault((row["model"], row["question_id"], row["attempt"], row["answer_sha"]), {})
-                if row["verdict"] is not None or row["judge"] not in by_grader:
-                    by_grader[row["judge"]] = row["verdict"]
-        return grade([a for a in answers if len(both := scores.get((a.model, a.question_id, a.attempt, short_hash(a.text)), {})) == 2
-                      and not a.missing and needs_tiebreak(*both.values())], [tiebreak])
-
-    return Job([*graders, tiebreak], [lambda _: grade(answers, graders), third])
+    told = (f"{len(calls)} calls on {len(seen)} answers; about {tokens} tokens in "
+            f"({100 * cached // max(1, characters)}% of them the beginning of an earlier request), {replies} out")
+    if prices:
+        told += f"; about {(tokens * prices[0] + replies * prices[1]) / 1e6:.2f} in the currency of the prices"
+    return told
 
 # == Report ========================================================================================
 
@@ -4765,71 +4782,65 @@ def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
 
 def cmd_judge(args: argparse.Namespace) -> int:
     """Judge answers to suites irac or kategori, blind, one criterion at a time."""
-    if not (args.output or args.golden or args.dry_run or args.batch_out):
+    planned = bool(args.dry_run or args.batch_out)
+    if not (args.output or args.golden or planned):
         raise InputError("expected -o FILE for the verdict rows", 2)
     if not (args.answers or args.golden):
         raise InputError("expected answers: .jsonl, .csv or a folder", 2)
     job = golden_job(args.judge or JUDGE) if args.golden else make_job(args)
-    store = Store(Path(args.output) if args.output else None)
-    requests: list[Call] = []
-    unknown: dict[int, str] | None = None
-    nulls = 0
-    for items in job.rounds:
-        todo = partial(pending, items(row for _, row in store.rows()), read_state(store, job.judges))
-        if args.dry_run or args.batch_out:
-            requests += todo(lambda row: None)
-        elif args.batch_in:
-            calls = list(todo(store.append))
-            results = read_batch(Path(args.batch_in), calls)
-            unknown = {line: name for line, name in results.unknown.items() if unknown is None or line in unknown}
-            nulls += take_over(results, calls, store)
-        else:
-            nulls += judge_all(args, todo(store.append), store)
-    for n, (line, custom_id) in enumerate((unknown or {}).items()):
-        if n < 20:
-            say(f'{args.batch_in}:{line}: "custom_id" {shown(custom_id)} is not a request of this run (other answers, criteria, judge or template?) '
-                "or is done")
-    if unknown and len(unknown) > 20:
-        say(f"{args.batch_in}: ... and {len(unknown) - 20} more such lines")
-    if args.dry_run or args.batch_out:
-        print(dry_run(requests, args.prices))
-        if len(job.rounds) > 1:
-            say(f"{job.judges[-1]} is asked in a second round, where the two graders on file call for it")
-        if args.batch_out:
-            write_whole(Path(args.batch_out), "".join(map(batch_line, requests)))
+    store = Store(Path(args.output) if args.output else None, job.judges, planned)
+    if planned:
+        print_plan(args, job, store)
         return 0
+    missing = take_over(Path(args.batch_in), job, store) if args.batch_in else judge_all(args, job, store)
     if args.golden:
-        show([golden_board([row for _, row in store.rows()])], args.format)
-    return 3 if nulls else 0
+        show([golden_board(store.rows.values())], args.format)
+    return 3 if missing else 0
 
 
-def judge_all(args: argparse.Namespace, calls: Iterator[Call], store: Store) -> int:
+def print_plan(args: argparse.Namespace, job: Job, store: Store) -> None:
+    """Say what would be asked, and with --batch-out write it down instead of asking."""
+    calls = [call for calls in rounds_of(job, store) for call in calls]
+    print(dry_run(calls, args.prices))
+    if len(job.rounds) > 1:
+        say(f"{job.judges[-1]} is asked in a second round, where the two graders on file call for it")
+    if args.batch_out:
+        write_whole(Path(args.batch_out), map(batch_line, calls))
+
+
+def judge_all(args: argparse.Namespace, job: Job, store: Store) -> int:
     """Ask the service for every call; the number of nulls."""
-    first = next(calls, None)
-    if first is None:
-        return 0
+    service = Service(args.base_url, read_key(args.key_env), args.key_env)
     progress = Progress()
 
     def keep(row: Row) -> None:
         store.append(row)
         progress.count(row)
 
-    service = Service(args.base_url, read_key(args.key_env), args.key_env)
-    run_calls(service, progress.watch(itertools.chain([first], calls)), args.concurrency, keep)
-    progress.tell()
+    for calls in rounds_of(job, store):
+        progress.total += len(calls)
+        run_calls(service, calls, args.concurrency, keep)
     if progress.nulls:
         say(f"{progress.nulls} verdicts are null; run the same command again to ask for them again")
     return progress.nulls
 
 
-def take_over(results: BatchResults, calls: Sequence[Call], store: Store) -> int:
-    """Take verdicts from a results file; the number still missing."""
-    for sentence in results.unusable:
-        say(sentence)
-    for row in results.rows:
-        store.append(row)
-    missing = len(calls) - len(results.rows)
-    say(f"{len(results.rows)} verdicts taken over, {missing} still missing")
+def take_over(path: Path, job: Job, store: Store) -> int:
+    """Take verdicts from a results file; the number of calls still without one."""
+    results = read_batch(path)
+    taken = missing = 0
+    for calls in rounds_of(job, store):
+        rows = [row for call in calls if (row := batch_row(call, results.pop(call.custom_id, [])))]
+        for row in rows:
+            store.append(row)
+        taken, missing = taken + len(rows), missing + len(calls) - len(rows)
+    strangers = [(place, custom_id) for custom_id, lines in results.items() for place, _ in lines]
+    for place, custom_id in strangers[:20]:
+        say(f'{place}: "custom_id" {shown(custom_id)} is not a request of this run (other answers, criteria, judge or '
+            "template?) or is done")
+    if len(strangers) > 20:
+        say(f"{path}: ... and {len(strangers) - 20} more such lines")
+    say(f"{taken} verdicts taken over, {missing} still missing")
     return missing
 
 
@@ -4850,7 +4861,8 @@ def make_job(args: argparse.Namespace) -> Job:
     if suite == "kategori":
         if args.judge:
             raise InputError("--judge is for suite irac; suite kategori takes its readers from --graders A B and --tiebreak C", 2)
-        return kategori_job(answers, questions, read_rubrics(path.parent / "kategori_rubrics.json"), args.graders, args.tiebreak, args.concurrency)
+        rubrics = read_rubrics(path.parent / "kategori_rubrics.json")
+        return kategori_job(answers, questions, rubrics, args.graders, args.tiebreak, args.concurrency)
     return irac_job(answers, questions, args.judge or JUDGE, read_sources(args.sources), args.concurrency)
 
 
@@ -4881,17 +4893,19 @@ SOURCE_KINDS = (".txt", ".md", ".jsonl")
 
 
 def read_sources(paths: Sequence[str]) -> list[Source]:
-    """Texts in which citations are looked up: files, or all .txt, .md and .jsonl of a folder. What is not read is said, for a number that
-    stands in it would look as if it stood nowhere."""
-    files: list[Path] = []
+    """Texts in which citations are looked up: files, or all .txt, .md and .jsonl of a folder. What is not read is said, for
+    a number that stands in it would look as if it stood nowhere."""
+    sources: list[Source] = []
     for path in map(Path, paths):
         inside = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-        files += (readable := [p for p in inside if not path.is_dir() or p.suffix.lower() in SOURCE_KINDS])
-        if not readable:
-            raise InputError(f"{path}: has no text to look numbers up in; expected files of the kinds {', '.join(SOURCE_KINDS)}", 2)
-        if len(readable) < len(inside):
-            say(f"{path}: notice: {len(inside) - len(readable)} files of other kinds than {', '.join(SOURCE_KINDS)} were not read")
-    return [read_source(_read_text(file)) for file in files]
+        texts = [p for p in inside if not path.is_dir() or p.suffix.lower() in SOURCE_KINDS]
+        kinds = ", ".join(SOURCE_KINDS)
+        if not texts:
+            raise InputError(f"{path}: has no text to look numbers up in; expected files of the kinds {kinds}", 2)
+        if len(texts) < len(inside):
+            say(f"{path}: notice: {len(inside) - len(texts)} files of other kinds than {kinds} were not read")
+        sources += [read_source(_read_text(file)) for file in texts]
+    return sources
 
 
 def read_golden() -> dict[str, Row]:
@@ -4902,11 +4916,12 @@ def read_golden() -> dict[str, Row]:
 def golden_job(judge: str) -> Job:
     """The golden pairs as questions of one criterion each."""
     pairs = read_golden()
-    return irac_job([Answer("irac", "golden", name, 1, pair["answer"], "ok", name, {}) for name, pair in pairs.items()],
-                    {name: {**pair, "criteria": [pair["criterion"]], "gold": []} for name, pair in pairs.items()}, judge, [], 32)
+    answers = [Answer("irac", "golden", name, 1, pair["answer"], "ok", name, {}) for name, pair in pairs.items()]
+    questions = {name: {**pair, "criteria": [pair["criterion"]], "gold": []} for name, pair in pairs.items()}
+    return irac_job(answers, questions, judge, [], 32)
 
 
-def golden_board(rows: Sequence[Row]) -> Board:
+def golden_board(rows: Iterable[Row]) -> Board:
     """How a judge does on answers with known verdicts: agreement, kappa, and which way it errs."""
     known = read_golden()
     pairs = [(known[row["question_id"]], row) for row in rows if row.get("criterion_id")]
@@ -4918,8 +4933,9 @@ def golden_board(rows: Sequence[Row]) -> Board:
     wrong = [f"{pair['id']} ({pair['kind']}): known {pair['verdict']}, judged {row['verdict']}: {row['reason'][:100]}"
              for pair, row in pairs if row["verdict"] != pair["verdict"]]
     fields = ("pairs", "null", "agreement_text", "kappa_text", "false_pass", "false_fail")
-    return Board([Table("golden check: a judge against known verdicts", ["answers", "n", "null", "agreement", "kappa", "false pass", "false fail"],
-                        [[name, *[d[field] for field in fields]] for name, d in data.items()], wrong)], data)
+    columns = ["answers", "n", "null", "agreement", "kappa", "false pass", "false fail"]
+    table = [[name, *[d[field] for field in fields]] for name, d in data.items()]
+    return Board([Table("golden check: a judge against known verdicts", columns, table, wrong)], data)
 
 
 # -- report, compare, agree

@@ -127,10 +127,9 @@ def test_as_many_calls_are_in_flight_as_asked_for(judge: Any) -> None:
 
 
 def test_progress_says_how_many_of_how_many_and_how_long_it_will_take(capsys: pytest.CaptureFixture[str]) -> None:
-    progress, now = score.Progress(), [0.0]
-    progress.clock = lambda: now[0]
-    progress.begun = progress.told = 0.0
-    list(progress.watch([None] * 200))  # type: ignore[list-item]
+    now = [0.0]
+    progress = score.Progress(clock=lambda: now[0])
+    progress.total = 200
     for verdict_of in ["PASS"] * 49 + [None]:
         now[0] += 1.0
         progress.count({"verdict": verdict_of})

@@ -19,7 +19,7 @@ import score
 
 def read(content: str, elements: int = 1) -> str | None:
     """The verdict in a reply, None if it can't be used."""
-    reading = score.read_verdict(content, elements)
+    reading = score.read_verdict([None] * elements, "", content)
     return reading["verdict"] if reading else None
 
 
@@ -117,8 +117,8 @@ def test_an_object_inside_a_broken_one_is_no_verdict(content: str) -> None:
     ([True, True], "PASS", [True, True]), ([True, False], "FAIL", [True, False]), (None, "PASS", None), ([True], "PASS", None),
     ([True, True, False], "FAIL", None), (["true", "false"], "FAIL", None), ([1, 0], "FAIL", None), ("evet", "PASS", None)])
 def test_pass_needs_the_word_and_no_false_element(elements: Any, expected: str, ticks: list[bool] | None) -> None:
-    reading = score.read_verdict(json.dumps({"elements": elements, "verdict": "PASS"}), 2)
-    assert reading is not None and (reading["verdict"], reading["elements"]) == (expected, ticks)
+    reading = score.read_verdict([None, None], "", json.dumps({"elements": elements, "verdict": "PASS"}))
+    assert reading is not None and (reading["verdict"], reading["elements"]) == (expected, ticks or [None, None])
 
 
 def test_fail_with_all_elements_true_is_fail() -> None:

@@ -295,7 +295,7 @@ def test_two_runs_on_one_file_are_refused(tmp_path: Path) -> None:
     output = tmp_path / "kararlar.jsonl"
     with open(output, "ab") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        store = score.Store(output)
+        store = score.Store(output, ["yargı"], planned=False)
         with pytest.raises(score.InputError) as refused:
             store.append({"suite": "irac"})
     assert refused.value.code == 2 and "another run" in refused.value.lines[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import datetime
 import json
 import shutil
@@ -15,7 +17,7 @@ from typing import Any
 import pytest
 from conftest import Ran, Row, read_jsonl, run_score, shared_case, write_jsonl
 from judge_server import JudgeServer, make_certificate, plain_answers, plain_questions, verdict
-from mock_server import Reply, Request, error
+from mock_server import Reply, Request, chat, error
 
 import score
 
@@ -45,6 +47,14 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new try after a tenth of the usual time."""
     monkeypatch.setattr(score, "BACKOFF", 0.1)
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No proxy but one that a test sets up itself."""
+    for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
 
 
 def call(name: str = "k") -> score.Call:
@@ -138,12 +148,46 @@ def test_faults_do_not_count_towards_the_three_replies(ask: Any) -> None:
     assert (ran.code, len(server.requests), [r["verdict"] for r in ask.rows()]) == (0, 5, ["PASS"])
 
 
+@pytest.mark.parametrize("fault", [error(500), error(503), Reply(fault="close"), Reply(fault="hang"), Reply(body=b"<html>502</html>")])
+def test_a_service_that_gives_nobody_a_reply_stops_the_run_and_what_is_done_is_kept(ask: Any, monkeypatch: pytest.MonkeyPatch,
+                                                                                     fault: Reply) -> None:
+    monkeypatch.setattr(score, "DEADLINE", 1.0)
+    with JudgeServer([Reply(body=PASS), Reply(body=PASS), fault]) as server:
+        begun = time.monotonic()
+        ran = ask(server.url, 20)
+    assert ran.code == 1 and [r["verdict"] for r in ask.rows()] == ["PASS", "PASS"]
+    assert "gave nobody a reply for 1 s" in ran.err and "run the same command again" in ran.err and "Traceback" not in ran.err
+    assert ran.err.count("score.py:") == 1 and time.monotonic() - begun < 4           # one deadline, not eighteen
+
+
+def test_a_service_that_gives_none_of_many_workers_a_reply_stops_the_run() -> None:
+    with JudgeServer([error(500, "bozuk")]) as server:
+        begun = time.monotonic()
+        with pytest.raises(score.InputError, match="the last fault: status 500: bozuk"):
+            judge_calls(server.url, 40, 4, deadline=1.0)
+    assert time.monotonic() - begun < 3
+
+
+def test_the_raw_reply_is_kept_where_a_later_try_ends_in_a_fault() -> None:
+    of_k0 = iter([Reply(body=chat("{}", usage={"prompt_tokens": 3}))])
+
+    def reply(request: Request) -> Any:
+        return next(of_k0, error(500)) if b"k0" in request.raw else Reply(body=PASS, delay=0.1)
+
+    with JudgeServer(reply) as server:
+        rows = judge_calls(server.url, 30, 2, deadline=1.0)
+    row = next(r for r in rows if r["criterion_id"] == "k0")
+    assert (row["verdict"], row["raw"], row["usage"]) == (None, "{}", {"prompt_tokens": 3})
+    assert "no reply within" in row["reason"]
+    assert not any("raw" in r for r in rows if r["criterion_id"] != "k0")
+
+
 def test_an_idle_connection_that_the_server_closed_costs_no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(score, "BACKOFF", 30.0)
     with JudgeServer(lambda _: Reply(body=PASS, headers={"Connection": "keep-alive"})) as server:
         service = score.Service(server.url, KEY, "X")
         service.ask("m", [])
-        service.kept.connection.sock.shutdown(socket.SHUT_RDWR)
+        service.idle[0].sock.shutdown(socket.SHUT_RDWR)
         begun = time.monotonic()
         service.ask("m", [])
     assert time.monotonic() - begun < 0.5
@@ -277,6 +321,18 @@ def test_a_parameter_is_found_in_the_servers_words_where_it_names_none() -> None
     assert server.requests[-1].json["max_completion_tokens"] == 4096
 
 
+@pytest.mark.parametrize("words", [
+    "This model's maximum context length is 2048 tokens. However, you requested 4596 tokens (500 in the messages, 4096 in the completion).",
+    "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length is 2048 tokens and your request has 500 "
+    "input tokens (4096 > 2048 - 500).",
+    "`max_tokens` must be less than or equal to `2048`", "`inputs` tokens + `max_new_tokens` must be <= 2048. Given: 500 and 4096"])
+def test_a_limit_that_a_small_context_cannot_hold_is_dropped_once(words: str) -> None:
+    with JudgeServer(lambda request: error(400, words, param=None) if any("max" in name for name in request.json) else PASS) as server:
+        rows = judge_calls(server.url, 3, 1)
+    assert [(r["verdict"], r["refused"]) for r in rows] == [("PASS", ["max_tokens", "max_completion_tokens"])] * 3
+    assert len(server.requests) == 2 + 3
+
+
 def test_one_request_that_is_too_long_is_null_and_the_run_goes_on() -> None:
     too_long = error(400, "This model's maximum context length is 4096 tokens. However, you requested 9000 tokens.")
     with JudgeServer(lambda request: too_long if b"k0" in request.raw else Reply(body=PASS)) as server:
@@ -378,3 +434,74 @@ def test_a_dripping_reply_over_tls_is_ended_too(certificate: Path, monkeypatch: 
     assert time.monotonic() - begun < 5
 
 
+# -- a proxy --
+
+
+class Proxy:
+    """A proxy that opens tunnels and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.heads: list[bytes] = []
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.socket.getsockname()[1]}"
+
+    def __enter__(self) -> Proxy:
+        threading.Thread(target=self.serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client = self.socket.accept()[0]
+                head = b""
+                while not head.endswith(b"\r\n\r\n"):
+                    head += client.recv(1)
+                self.heads.append(head)
+                host, _, port = head.split()[1].decode().rpartition(":")
+                server = socket.create_connection((host, int(port)))
+                client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                for one, other in ((client, server), (server, client)):
+                    threading.Thread(target=self.relay, args=(one, other), daemon=True).start()
+
+    @staticmethod
+    def relay(one: socket.socket, other: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := one.recv(65536):
+                other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    with Proxy() as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://ali:%C5%9Fifre@{proxy.address}")
+        monkeypatch.setenv("HTTP_PROXY", f"http://{proxy.address}")
+        yield proxy
+
+
+def test_https_goes_through_the_proxys_tunnel_which_never_sees_the_key(ask: Any, proxy: Proxy, certificate: Path,
+                                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with JudgeServer([PASS], certificate) as server:
+        ran = ask(server.url, 3)
+    assert ran.code == 0 and len(server.requests) == 3
+    (head,) = proxy.heads
+    assert head.startswith(f"CONNECT {server.url.split('/')[2]} ".encode()) and KEY.encode() not in head
+    assert base64.b64encode("ali:şifre".encode()) in head
+
+
+def test_no_proxy_excepts_a_host(ask: Any, proxy: Proxy, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    monkeypatch.setenv("NO_PROXY", "ornek.invalid,127.0.0.1")
+    with JudgeServer([PASS], certificate) as server:
+        assert ask(server.url).code == 0
+    assert len(server.requests) == 1 and proxy.heads == []
+
+
+def test_plain_http_goes_straight_to_its_server_so_that_no_proxy_reads_the_key(ask: Any, proxy: Proxy) -> None:
+    with JudgeServer([PASS]) as server:
+        assert ask(server.url).code == 0
+    assert len(server.requests) == 1 and proxy.heads == []
