@@ -2806,7 +2806,7 @@ REFUSABLE = {                               # what a server may not take: how it
 }
 KEY = ("suite", "model", "question_id", "attempt", "criterion_id", "judge")     # what names a verdict row
 Key = tuple[Any, ...]
-TRIES = 3                                   # replies that arrived but could not be used, before a verdict is null
+TRIES = 3                                   # replies in a row that cannot be used make a verdict null; requests in vain end a run
 DEADLINE = 300.0                            # seconds a request may take, retries included
 BACKOFF = 1.0                               # seconds before the first new try; twice as long each time, and some jitter
 LONGEST_PAUSE = 60.0
@@ -2920,6 +2920,7 @@ class Service:
         self.refused: list[str] = []                        # parameters that the server would not have
         self.pause_until = 0.0
         self.last_reply = 0.0                               # when a reply last arrived; 0 before the first
+        self.in_vain = 0                                    # requests in a row that ended, while nobody had a reply
         self.fault_told = False
         self.stopped = threading.Event()
         self.lock = threading.Lock()
@@ -2928,7 +2929,7 @@ class Service:
 
     def ask(self, model: str, messages: list[dict[str, str]]) -> Reply:
         """One reply, whatever faults come before it. Raises Refused, Fault when the deadline ends, or InputError when all
-        must stop: also when nobody had a reply since this request began, for then the service is down."""
+        must stop: also when so many deadlines have ended without a reply to anybody, for then the service is down."""
         begun, backoff, resume = time.monotonic(), BACKOFF, 0.0
         deadline = begun + self.deadline
         while True:
@@ -2942,11 +2943,12 @@ class Service:
                 resume, backoff = time.monotonic() + wait, min(backoff * 2, LONGEST_PAUSE)
                 if resume < deadline:
                     self._note(fault, resume)
-                elif self.last_reply > begun:
+                    continue
+                self.in_vain += self.last_reply <= begun
+                if self.in_vain < TRIES:
                     raise Fault(f"no reply within {self.deadline:.0f} s; the last fault: {fault}") from None
-                else:
-                    raise InputError(f"the service gave nobody a reply for {self.deadline:.0f} s (the last fault: {fault}); "
-                                     "what is done is kept, run the same command again to go on") from None
+                raise InputError(f"the service gave nobody a reply for {self.deadline:.0f} s (the last fault: {fault}); "
+                                 "what is done is kept, run the same command again to go on") from None
 
     def _rest(self, resume: float, deadline: float) -> None:
         """Wait for this request's turn and for the end of the pause of all workers, but not beyond the deadline."""
@@ -3049,7 +3051,7 @@ class Service:
         reply = reply_of(body)
         if reply is None:
             raise Fault(f"status 200 without a reply: {shown(message, 200)}")
-        self.last_reply = time.monotonic()
+        self.last_reply, self.in_vain = time.monotonic(), 0
         return reply
 
     def _without_key(self, text: str) -> str:
