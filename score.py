@@ -148,8 +148,7 @@ def _finite(text: str) -> float:
 def _unique(pairs: list[tuple[str, Any]]) -> Row:
     row = dict(pairs)
     if len(row) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
         raise ValueError(f"the key {shown(twice)} stands twice in one object")
     return row
 
@@ -209,10 +208,12 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
             row, wrong = _parsed(raw)
             if not wrong:
                 yield number, row
-            elif raw.endswith(b"\n"):
-                problems.append(f"{path}:{number}: {wrong}")
-            else:
+            elif not raw.endswith(b"\n"):
                 say(f"{path}:{number}: notice: the last line is torn, as an interrupted writer leaves it, and was left out")
+            elif number == 1 and path.suffix.lower() not in ("", ".jsonl"):
+                raise InputError(f"{path}: is no file of this suite; expected JSON Lines, one object a line")
+            else:
+                problems.append(f"{path}:{number}: {wrong}")
     if empty:
         problems.append(f"{path}: is empty; expected JSON Lines, one object a line")
     if problems:
@@ -250,18 +251,8 @@ def kind_of(row: Row, wanted: str = "") -> str:
     return wanted if wanted in kinds else next(iter(kinds), "")
 
 
-def begins_as_rows(path: Path) -> bool:
-    """Can a file be JSON Lines, by its name or by its first sign?"""
-    if path.suffix.lower() in ("", ".jsonl"):               # standard input too
-        return True
-    with open_file(path) as file:
-        return file.read(1024).removeprefix(codecs.BOM_UTF8).lstrip(b"\0 \t\r\n").startswith(b"{")
-
-
 def rows_of_kind(path: Path, wanted: str, expected: str) -> Iterator[tuple[int, Row]]:
     """The rows of a file of one kind. A file that plainly holds something else is refused in one sentence."""
-    if not begins_as_rows(path):
-        raise InputError(f"{path}: is no JSON Lines file; expected {expected}")
     for number, (line, row) in enumerate(read_rows(path)):
         if number == 0 and (kind := kind_of(row, wanted)) not in ("", wanted):
             raise InputError(f"{path}:{line}: is not {wanted} but {kind}; expected {expected}")
@@ -279,17 +270,8 @@ class LazyPattern:
         return getattr(self, name)
 
 
-def lazy(text: str, flags: int = 0) -> re.Pattern[str]:
-    """What `re.compile` gives, later."""
-    return cast("re.Pattern[str]", LazyPattern(text, flags))
-
-
-ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-
-
-def to_json(row: object) -> str:
-    """One line of JSON as the product writes it: UTF-8 as it is, no NaN."""
-    return ENCODER.encode(row)
+lazy = cast("Callable[..., re.Pattern[str]]", LazyPattern)              # what `re.compile` gives, later
+to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # JSON as the product writes it: UTF-8 as it is, no NaN
 
 
 def write_whole(path: Path, text: str | Iterable[str]) -> None:
@@ -405,15 +387,10 @@ def data_path(suite: str, given: str | None) -> Path:
 
 
 @cache
-def own_ids(suite: str) -> Collection[str]:
-    """The ids of a suite's own questions, where its file is at hand."""
-    path = HERE / "data" / DATA_FILES[suite]
-    return {str(row.get("id")) for _, row in read_rows(path)} if path.exists() else set()
-
-
-def suite_with(question_id: object) -> str | None:
-    """The suite among whose own questions an id is."""
-    return next((suite for suite in DATA_FILES if str(question_id) in own_ids(suite)), None)
+def own_suites() -> dict[str, str]:
+    """The suites of the questions in data/, by the questions' ids."""
+    files = [(suite, HERE / "data" / name) for suite, name in DATA_FILES.items()]
+    return {str(row.get("id")): suite for suite, path in files if path.exists() for _, row in read_rows(path)}
 
 # == Turkish text ==================================================================================
 
@@ -825,8 +802,8 @@ def read_answers(paths: Sequence[str], suite: str, questions: Mapping[str, Row])
             others[answer.suite] += 1
         elif answer.question_id in questions:
             _take(answer, latest, problems)
-        elif (home := suite_with(answer.question_id)) not in (None, suite):
-            others[str(home)] += 1
+        elif (home := own_suites().get(answer.question_id, suite)) != suite:
+            others[home] += 1
         else:
             problems.append(f'{where}: question "{answer.question_id}" is not in the question file; '
                             f"expected one of {_sample(list(questions))}")
@@ -927,7 +904,7 @@ def _csv_rows(path: Path, questions: Mapping[str, Row], problems: list[str]) -> 
     for line, cells in sheet:
         where = f"{path}:{line}"
         if any(cells[len(header):]):
-            problems.append(f"{where}: has {len(cells)} cells under {len(header)} columns; "
+            problems.append(f"{where}: has {many(len(cells), 'cell')} under {many(len(header), 'column')}; "
                             "expected quotation marks around an answer with the separator")
             continue
         cells += [""] * (len(header) - len(cells))
@@ -4627,20 +4604,15 @@ def agree_board(first: Verdicts, second: Verdicts, names: tuple[str, str]) -> Bo
 
 # == Check =========================================================================================
 
-JUDGEMENT_WORDS = lazy(r"\b(?:yeterince|acikca|dogru (?:sekilde|bicimde)|kapsamli|uygun (?:sekilde|bicimde)|tatmin edici|"
-                       r"makul (?:sekilde|olcude)|gerektigi gibi)\b")
 PASSAGE_WORDS = 12
 Statutes = Mapping[tuple[str, str], str]        # text of statutes, folded, by short name and article
-Findings = Iterator[tuple[str, str]]            # id of a question, and what is wrong with it beyond its fields
 
 
-def check_questions(questions: Mapping[str, Row], suite: str, law: Statutes | None) -> Findings:
-    """What is wrong with a suite's questions; `law` is the text of statutes, for the passages of suite irac."""
+def check_questions(questions: Mapping[str, Row], suite: str, law: Statutes | None) -> Iterator[tuple[str, str]]:
+    """What is wrong with questions beyond their fields: id and finding. `law` is the text of statutes, for the passages of suite irac."""
     for question_id, row in questions.items():
         findings = check_iik(row) if suite == "iik" else check_irac(row, law) if suite == "irac" else ()
         yield from ((question_id, finding) for finding in findings)
-    if suite != "iik":
-        yield from near_duplicates(questions)
 
 
 def check_iik(row: Row) -> Iterator[str]:
@@ -4659,13 +4631,14 @@ def check_iik(row: Row) -> Iterator[str]:
 
 
 def check_irac(row: Row, law: Statutes | None) -> Iterator[str]:
-    """Missing steps and canary, criteria that leave room, long or absent passages."""
+    """Missing steps, checks that decide nothing, passages that are long or not in their article."""
     if missing := [step for step in STEPS if step not in {c["dimension"] for c in row["criteria"]}]:
         yield f"no criterion on {', '.join(missing)}"
-    if not _is_text(row.get("canary")):
-        yield "no canary"
-    for criterion in row["criteria"]:
-        yield from (f"criterion {criterion['id']}: {finding}" for finding in check_criterion(criterion))
+    for criterion, check in [(c, e["check"]) for c in row["criteria"] for e in c["elements"] if "check" in e]:
+        if criterion["dimension"] == "hygiene":
+            yield f"criterion {criterion['id']}: a check tells presence only and has no place on hygiene"
+        elif not readable(check):
+            yield f"criterion {criterion['id']}: the check {shown(check)} can't be read"
     for gold in row["gold"]:
         for passage in gold.get("passages", ()):
             if len(passage.split()) > PASSAGE_WORDS:
@@ -4674,34 +4647,12 @@ def check_irac(row: Row, law: Statutes | None) -> Iterator[str]:
                 yield f'the passage "{passage[:60]}" is not in {gold["source"]} {gold.get("locator", "")}'
 
 
-def check_criterion(criterion: Row) -> Iterator[str]:
-    """What is wrong with one criterion."""
-    for element in criterion["elements"]:
-        if word := JUDGEMENT_WORDS.search(fold(element["text"])):
-            yield f'"{word[0]}" leaves the element to judgement'
-        if "check" in element and criterion["dimension"] == "hygiene":
-            yield "a check tells presence only and has no place on hygiene"
-        elif "check" in element and not readable(element["check"]):
-            yield f"the check {shown(element['check'])} can't be read"
-
-
 def in_law(passage: str, gold: Row, law: Statutes) -> bool:
     """Does a passage stand in the article named? Sources that are no statute at hand (decisions) are passed over."""
     article = re.search(r"(gecici|ek|mukerrer)?[^\d]*(\d+(?:/[a-z])?)", fold(gold.get("locator") or ""))
     if not any(name == fold(gold["source"]) for name, _ in law) or article is None:
         return True
     return fold(passage) in law.get((fold(gold["source"]), " ".join(filter(None, article.groups()))), "")
-
-
-def near_duplicates(questions: Mapping[str, Row]) -> Findings:
-    """Pairs of questions that share more than half of their three-word stretches."""
-    stretches = {}
-    for question_id, row in questions.items():
-        words = re.findall(r"[a-z0-9]+", fold(row["question"]))
-        stretches[question_id] = set(zip(words, words[1:], words[2:], strict=False))
-    for (a, x), (b, y) in itertools.combinations(stretches.items(), 2):
-        if x and y and 2 * len(x & y) > min(len(x), len(y)):
-            yield a, f"is a near duplicate of {b}"
 
 
 def read_law(folder: Path) -> dict[tuple[str, str], str]:
@@ -4747,18 +4698,19 @@ def say_unasked(path: Path, questions: Mapping[str, Row], answered: Collection[s
     """Questions that nobody answered count as unanswered for everybody; more likely they were not asked."""
     unasked = [q for q in questions if q not in answered]
     if unasked:
-        say(f"notice: nobody has an answer to {len(unasked)} of {many(len(questions), 'question')} of {path.name} ({_sample(unasked)}); "
-            "they count as unanswered. If they were not asked, give the file of those that were with --data.")
+        say(f"notice: nobody has an answer to {len(unasked)} of {many(len(questions), 'question')} of {path.name} ({_sample(unasked)}), "
+            "and that counts as unanswered; if fewer were asked, give a file of those with --data")
 
 
 def read_rubrics(path: Path) -> Row:
     """The six rubrics of suite kategori."""
     with open_file(path) as file:
-        rubrics = parse_json(file.read().decode("utf-8"))
-    fields = dict.fromkeys(("name_tr", "measures", "3", "2", "1", "0"), TEXT)
-    if problems := [f'{path}: "{category}": {wrong}' for category in CATEGORIES for wrong in misfits(rubrics.get(category) or {}, fields)]:
-        raise InputError(problems)
-    return dict(rubrics)
+        rubrics, wrong = _parsed(file.read())
+    names = ("name_tr", "measures", "3", "2", "1", "0")
+    rubric = (f"an object with the texts {', '.join(names)}", lambda v: isinstance(v, dict) and all(_is_text(v.get(n)) for n in names))
+    if problems := [wrong] if wrong else misfits(rubrics, dict.fromkeys(CATEGORIES, rubric)):
+        raise InputError([f"{path}: {problem}" for problem in problems])
+    return rubrics
 
 
 def read_sources(paths: Sequence[str]) -> list[Source]:
@@ -4855,7 +4807,7 @@ def read_judge(name: str, judge: str | None) -> tuple[str, dict[tuple[Any, ...],
 
 
 def cmd_facts(args: argparse.Namespace) -> int:
-    """Score answers to suite iik by its key facts, offline."""
+    """Score answers by key facts, offline (suite iik)."""
     path = data_path("iik", args.data)
     questions = read_questions(path, "iik")
     answers = read_answers(args.answers, "iik", questions)
@@ -4900,7 +4852,7 @@ def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
 
 
 def cmd_judge(args: argparse.Namespace) -> int:
-    """Judge answers to suites irac or kategori, blind, one criterion at a time."""
+    """Judge answers blind, one criterion at a time (suites irac and kategori)."""
     if args.golden and args.output:
         raise InputError("--golden shows how a judge does and keeps no verdict rows; leave -o out", 2)
     needed = {"answers (.jsonl, .csv or a folder)": args.answers,
@@ -4924,7 +4876,7 @@ def make_job(args: argparse.Namespace) -> Job:
     suite = args.suite or "irac"
     if not args.suite and (args.data or Path(args.answers[0]).suffix.lower() == ".jsonl"):
         _, first = next(read_rows(Path(args.data or args.answers[0])), (0, {}))
-        known = kind_of(first).rpartition(" ")[2] if args.data else first.get("suite") or suite_with(first.get("question_id"))
+        known = kind_of(first).rpartition(" ")[2] if args.data else first.get("suite") or own_suites().get(str(first.get("question_id")))
         suite = known if known in ("irac", "kategori") else "irac"
     path = data_path(suite, args.data)
     questions = read_questions(path, suite)
@@ -5005,10 +4957,9 @@ def read_key(name: str) -> str:
 
 
 def cmd_report(args: argparse.Namespace) -> int:
-    """The board from verdict rows: one for each suite the rows have."""
-    weights = read_weights(args.weights)
+    """Turn verdict rows into the board, one for each suite."""
     found = read_verdicts(args.verdicts, args.data, args.judge)
-    boards = [rows.board(args.attempts, weights, partial(signature, suite, path)) for suite, (path, rows) in found.items()]
+    boards = [rows.board(args.attempts, args.weights, partial(signature, suite, path)) for suite, (path, rows) in found.items()]
     show(boards, args.format)
     if args.html:
         with open_file(HERE / "data" / "pages" / "leaderboard.html") as file:
@@ -5021,21 +4972,8 @@ def cmd_report(args: argparse.Namespace) -> int:
     return 0
 
 
-def read_weights(given: str | None) -> dict[str, Fraction]:
-    """--weights MET/PASS/GROUNDING/COMPLETED, which must add up to 1."""
-    if not given:
-        return WEIGHTS
-    try:
-        numbers = [Fraction(part.strip()) for part in given.replace(",", "/").split("/")]
-    except (ValueError, ZeroDivisionError):
-        numbers = []
-    if len(numbers) != len(WEIGHTS) or sum(numbers) != 1 or min(numbers) < 0:
-        raise InputError(f'--weights is "{given}"; expected four numbers that add up to 1, as in 0.5/0.3125/0.125/0.0625 ({", ".join(WEIGHTS)})', 2)
-    return dict(zip(WEIGHTS, numbers, strict=True))
-
-
 def cmd_compare(args: argparse.Namespace) -> int:
-    """Two models of one file, two runs in two files, or (--rubrics) two rubrics over the same answers."""
+    """Compare two models, two runs or two rubrics, with interval and tests."""
     if args.rubrics:
         if len(args.verdicts) != 2:
             raise InputError("expected two files with --rubrics: the verdicts under the first rubric and under the second", 2)
@@ -5068,9 +5006,9 @@ def compare_suite(suite: str, runs: Sequence[tuple[Path, Any]], models: Sequence
 
 
 def cmd_agree(args: argparse.Namespace) -> int:
-    """Agreement of two judges, or of a judge and a person, on the same answers. What code decided is no judgement; in suite iik all of it
-    is, and compared."""
+    """Measure the agreement of two judges, or of a judge and a person, on the same answers."""
     (name_a, a), (name_b, b) = (read_judge(name, judge) for name, judge in zip((args.first, args.second), args.judges or (None, None), strict=True))
+    # What code decided is no judgement; in suite iik all of it is, and compared.
     a, b = ({key: row for key, row in rows.items() if row["suite"] == "iik" or row.get("by") not in ("code", "missing")} for rows in (a, b))
     show([agree_board(a, b, (name_a, name_b) if name_a != name_b else (f"{name_a} (1)", f"{name_b} (2)"))], args.format)
     return 0
@@ -5087,7 +5025,7 @@ def cmd_check(args: argparse.Namespace) -> int:
         try:
             what, findings = check_file(Path(name), law)
         except InputError as error:
-            complain(error)
+            say("\n".join(error.lines))
             code = max(code, error.code)
             continue
         for where, finding in findings:
@@ -5099,38 +5037,30 @@ def cmd_check(args: argparse.Namespace) -> int:
 
 def check_file(path: Path, law: Statutes | None) -> tuple[str, list[tuple[str, str]]]:
     """What a file is, and what is wrong with it. Raises InputError where it is malformed, or no file of this suite."""
-    if path.is_dir() or path.suffix.lower() == ".csv":
-        return f"{many(len(read_answers([str(path)], 'iik', read_questions(data_path('iik', None), 'iik'))), 'answer')} of suite iik", []
     if path.suffix.lower() == ".json":
         read_rubrics(path)
         return "rubrics of suite kategori", []
-    if not begins_as_rows(path):
-        raise InputError(f"{path}: is no file of this suite")
-    kind = kind_of(next(read_rows(path), (0, {}))[1])
-    if kind.startswith("a question"):
-        suite = kind.rpartition(" ")[2]
+    is_sheet = path.is_dir() or path.suffix.lower() == ".csv"
+    kind = "an answer" if is_sheet else kind_of(next(read_rows(path), (0, {}))[1])
+    if (suite := kind.rpartition(" ")[2]) in DATA_FILES:
         questions = read_questions(path, suite)
         return f"{many(len(questions), 'question')} of suite {suite}", list(check_questions(questions, suite, law))
     if kind == "an answer":
-        return check_answers(path)
-    if kind == "a verdict":
-        return f"{many(sum(1 for _ in read_rows(path)), 'verdict row')}, suites {', '.join(read_verdicts([str(path)], None, None))}", []
-    if kind:
-        return many(sum(1 for _ in read_rows(path)), kind.removeprefix("a ")), []
-    raise InputError(f"{path}: is no file of this suite; expected questions, answers, verdicts or a batch file")
+        suites = {"iik"} if is_sheet else {str(row.get("suite") or own_suites().get(str(row.get("question_id")))) for _, row in read_rows(path)}
+        counts = {suite: len(read_answers([str(path)], suite, read_questions(data_path(suite, None), suite)))
+                  for suite in DATA_FILES if suite in suites}
+        if not counts:
+            raise InputError(f"{path}: holds answers, but to no question in data/")
+        return ", ".join(f"{many(n, 'answer')} of suite {suite}" for suite, n in counts.items()), []
+    if not kind:
+        raise InputError(f"{path}: is no file of this suite; expected questions, answers, verdicts or a batch file")
+    of_suites = f", suites {', '.join(read_verdicts([str(path)], None, None))}" if kind == "a verdict" else ""
+    return many(sum(1 for _ in read_rows(path)), f"{kind.partition(' ')[2]} row") + of_suites, []
 
 
-def check_answers(path: Path) -> tuple[str, list[tuple[str, str]]]:
-    """Of which suites the answers of a file are."""
-    suites = Counter(str(row.get("suite") or suite_with(row.get("question_id"))) for _, row in read_rows(path))
-    for suite in suites.keys() & DATA_FILES:
-        read_answers([str(path)], suite, read_questions(data_path(suite, None), suite))
-    strangers = suites.pop("None", 0)
-    return (f"answers: {', '.join(f'{n} of suite {suite}' for suite, n in suites.items())}",
-            [("question_id", f"{many(strangers, 'answer')} to no question in data/")] if strangers else [])
 
 def cmd_cite(args: argparse.Namespace) -> int:
-    """Print the references of a text; with --sources, which decision, Board and ruling numbers stand in those sources."""
+    """Find the references in a Turkish legal text, and with --sources which of its numbers stand there."""
     sources = read_sources(args.sources)
     if args.json:
         for line, row in read_rows(Path(args.file)):
@@ -5162,6 +5092,14 @@ def at_least_one(text: str) -> int:
     return int(text)
 
 
+def weights_of(text: str) -> dict[str, Fraction]:
+    """MET/PASS/GROUNDING/COMPLETED, for argparse."""
+    numbers = [Fraction(part) for part in text.split("/")]
+    if len(numbers) != len(WEIGHTS) or sum(numbers) != 1 or min(numbers) < 0:
+        raise InputError(f'--weights is "{text}"; expected four numbers that add up to 1, as in 0.5/0.3125/0.125/0.0625', 2)
+    return dict(zip(WEIGHTS, numbers, strict=True))
+
+
 EXIT_CODES = "exit codes: 0 done, 1 the data or the service said no, 2 wrong use, 3 done but some items unscored, 130 interrupted"
 # The same option is the same in every command.
 SHARED: dict[str, dict[str, Any]] = {
@@ -5178,37 +5116,38 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"terazi {VERSION}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(run: Callable[[argparse.Namespace], int], told: str, *shared: str) -> Callable[..., argparse.Action]:
-        made = commands.add_parser(run.__name__.removeprefix("cmd_"), help=told, epilog=EXIT_CODES)
+    def command(run: Callable[[argparse.Namespace], int], *shared: str) -> Callable[..., argparse.Action]:
+        made = commands.add_parser(run.__name__.removeprefix("cmd_"), help=run.__doc__, description=run.__doc__, epilog=EXIT_CODES)
         made.set_defaults(run=run)
         for option in shared:
             made.add_argument(option, **SHARED[option])
         return made.add_argument
 
-    add = command(cmd_facts, "score answers by key facts, offline (suite iik)", "--data", "--format")
+    add = command(cmd_facts, "--data", "--format")
     add("answers", nargs="+", help="answers: .jsonl, .csv or a folder NAME/QUESTION.md")
     add("--match", choices=("turkish", "reference"), default="turkish", help="reference: the published rule to the letter (default: turkish)")
     add("--explain", action="store_true", help="print what each answer has, misses and gets wrong")
     add("--explain-dir", metavar="DIR", help="write that, one Markdown file a student")
     add("-o", "--output", metavar="FILE", help="write verdict rows for `report`")
-    add_judge_options(command(cmd_judge, "judge answers blind, one criterion at a time (suites irac and kategori)", "--data", "--format"))
-    add = command(cmd_report, "turn verdict rows into the board", *SHARED)
+    add_judge_options(command(cmd_judge, "--data", "--format"))
+    add = command(cmd_report, *SHARED)
     add("verdicts", nargs="+", help="verdict rows of `judge` and `facts -o`")
     add("--html", metavar="PAGE", help="write the board as one page that needs no network")
-    add("--weights", metavar="M/P/G/C", help="weights of met, pass^k, grounding, completed (default: 0.5/0.3125/0.125/0.0625)")
-    add = command(cmd_compare, "two models, two runs or two rubrics, with interval and tests", *SHARED)
+    add("--weights", type=weights_of, default=WEIGHTS, metavar="M/P/G/C",
+        help="weights of met, pass^k, grounding, completed (default: 0.5/0.3125/0.125/0.0625)")
+    add = command(cmd_compare, *SHARED)
     add("verdicts", nargs="+", help="one file with two models, or two files")
     add("--models", nargs=2, metavar="MODEL", help="the two to compare, where there are more (of two files: one model twice)")
     add("--rubrics", action="store_true", help="the files hold verdicts on the same answers under two rubrics")
-    add = command(cmd_agree, "agreement of two judges on the same answers", "--format")
+    add = command(cmd_agree, "--format")
     add("first", help="verdict rows of the first judge")
     add("second", help="verdict rows of the second")
     add("--judges", nargs=2, metavar="JUDGE", help="which judge of each file, where there are several")
-    add = command(cmd_cite, "find the references in a Turkish legal text")
+    add = command(cmd_cite)
     add("file", help="a text, or - for standard input; with --json, lines {id, text}")
     add("--json", action="store_true", help="read and write JSON Lines")
     add("--sources", nargs="+", default=[], metavar="FILE", help="texts or folders in which the numbers are looked up")
-    add = command(cmd_check, "say what a file is and whether it is as it should be")
+    add = command(cmd_check)
     add("files", nargs="+", help="questions, answers, verdicts, batch files")
     add("--sources", metavar="DIR", help="statutes (JSONL by article), in which passages are looked up")
     return top
@@ -5233,23 +5172,18 @@ def add_judge_options(add: Callable[..., argparse.Action]) -> None:
     add("--golden", action="store_true", help="check a judge on answers with known verdicts")
 
 
-def complain(error: InputError) -> None:
-    """What is wrong, on stderr."""
-    for line in error.lines:
-        say(f"score.py: {line}")
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; give its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             is_ascii = codecs.lookup(stream.encoding).name == "ascii"        # the C locale: Turkish is written all the same
             stream.reconfigure(encoding="utf-8" if is_ascii else stream.encoding, errors="backslashreplace")
-    args = parser().parse_args(argv)
     try:
+        args = parser().parse_args(argv)
         return int(args.run(args))
     except InputError as error:
-        complain(error)
+        for line in error.lines:
+            say(f"score.py: {line}")
         return error.code
     except KeyboardInterrupt:
         say("score.py: interrupted")

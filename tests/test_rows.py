@@ -130,14 +130,14 @@ WRONG_KINDS = [
     (["report"], EXAMPLES / "irac_answers.jsonl", "is not a verdict but an answer"),
     (["report"], DATA / "irac.jsonl", "is not a verdict but a question of suite irac"),
     (["report"], EXAMPLES / "golden.jsonl", "is not a verdict but a golden pair"),
-    (["report"], EXAMPLES / "sinif.csv", "is no JSON Lines file"),
-    (["report"], DATA / "pages" / "grading.html", "is no JSON Lines file"),
+    (["report"], EXAMPLES / "sinif.csv", "is no file of this suite"),
+    (["report"], DATA / "pages" / "grading.html", "is no file of this suite"),
     (["report"], [{"custom_id": "a", "body": {}}] * 60, "is not a verdict but a batch request"),
     (["report"], [{"custom_id": "a", "response": {}}] * 60, "is not a verdict but a batch result"),
     (["agree", EXAMPLES / "irac_verdicts.jsonl"], EXAMPLES / "irac_answers.jsonl", "is not a verdict but an answer"),
     (["facts"], EXAMPLES / "irac_verdicts.jsonl", "is not an answer but a verdict"),
     (["facts"], DATA / "kategori.jsonl", "is not an answer but a question of suite kategori"),
-    (["facts"], EXAMPLES / "dilekce.txt", "is no JSON Lines file"),
+    (["facts"], EXAMPLES / "dilekce.txt", "is no file of this suite"),
     (["judge", "-o", "v.jsonl"], EXAMPLES / "irac_verdicts.jsonl", "is not an answer but a verdict"),
     (["judge", "-o", "v.jsonl"], DATA / "irac.jsonl", "is not an answer but a question of suite irac"),
     (["judge", "-o", "v.jsonl"], EXAMPLES / "golden.jsonl", "is not an answer but a golden pair"),
@@ -346,8 +346,16 @@ def test_check_says_what_a_file_is(tmp_path):
 
 def test_check_goes_on_after_a_file_that_is_none_of_this_suite():
     ran = run_here("check", EXAMPLES / "corpus_tools.py", EXAMPLES / "dilekce.txt", EXAMPLES / "golden.jsonl")
-    assert ran.code == 1 and "66 golden pairs; no findings" in ran.out
-    assert [line.endswith("is no file of this suite") for line in ran.err.splitlines()] == [True, True]
+    assert ran.code == 1 and "66 golden pair rows; no findings" in ran.out
+    assert ["is no file of this suite" in line for line in ran.err.splitlines()] == [True, True]
+
+
+@pytest.mark.parametrize("content, said", [("[1]", "expected a JSON object"), ("{", "not JSON"), ('{"rule_recall": "x"}', '"rule_recall" is "x"; expected')])
+def test_check_names_what_is_wrong_with_rubrics(tmp_path, content, said):
+    path = tmp_path / "rubrics.json"
+    path.write_text(content, encoding="utf-8")
+    ran = run_here("check", path)
+    assert ran.code == 1 and ran.out == "" and str(path) in ran.err and said in ran.err
 
 
 def test_check_finds_overlaps_and_facts_that_are_missing_from_the_reference(tmp_path):
