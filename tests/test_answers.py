@@ -127,7 +127,7 @@ def test_answers_of_another_suite_are_left_out_and_counted(data, tmp_path):
     irac = read_jsonl(DATA / "irac.jsonl")[0]["id"]
     rows = [{"question_id": "1", "answer": RIGHT}, {"question_id": "9", "answer": "x", "suite": "kategori"}, {"question_id": irac, "answer": "x"}]
     models, said = scored(data, write_jsonl(tmp_path / "a.jsonl", rows))
-    assert models == {"a": full(100, 0, 0)} and "1 answers of suite kategori" in said and "1 answers of suite irac" in said
+    assert models == {"a": full(100, 0, 0)} and "1 answer of suite kategori" in said and "1 answer of suite irac" in said
 
 
 def test_only_answers_of_another_suite_give_no_score(data, tmp_path):
@@ -228,10 +228,10 @@ def test_blank_rows_of_a_spreadsheet_are_no_students(data, tmp_path):
 BAD_SHEETS = [
     ("wrong columns", [["Kişi", "Metin"], ["a", "b"]], ["a.csv:1:", "Kişi, Metin", "expected question_id and answer"]),
     ("a question nobody asked", [*LONG, ["Ayşe", "77", "x"]], ["a.csv:", '"77" is not in the question file']),
-    ("a row without a question", [*LONG, ["Ayşe", "", "x"]], ["a.csv:", "has no question"]),
+    ("a row without a question", [*LONG, ["Ayşe", "", "x"]], ["a.csv:7", '"question_id" is null', "expected the id of a question"]),
     ("an answer twice", [*LONG, ["Ayşe", "1", HALF]], ["a.csv:7", "a second answer", '"Ayşe"', "question 1", "a.csv:2", "number the attempts"]),
-    ("attempt in words", [["soru", "cevap", "deneme"], ["1", "x", "iki"]], ["a.csv:2", 'attempt is "iki"']),
-    ("a status nobody knows", [["soru", "cevap", "durum"], ["1", "x", "iyi"]], ["a.csv:2", 'status is "iyi"']),
+    ("attempt in words", [["soru", "cevap", "deneme"], ["1", "x", "iki"]], ["a.csv:2", '"attempt" is "iki"']),
+    ("a status nobody knows", [["soru", "cevap", "durum"], ["1", "x", "iyi"]], ["a.csv:2", '"status" is "iyi"']),
     ("a student without a name", [["Ad Soyad", "Soru 1"], ["", "x"]], ["a.csv:2", "has no student"]),
     ("a student twice", [["Ad Soyad", "Soru 1"], ["Ayşe", "x"], ["Ayşe", "y"]], ["a.csv:3", "a second answer", "a.csv:2"]),
     ("a question in two columns", [["Ad Soyad", "Soru 1", "S1"], ["Ayşe", "x", "y"]], ["2 columns are for question 1"]),

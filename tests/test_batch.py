@@ -184,7 +184,7 @@ def test_unknown_ids_are_named_and_change_nothing(run: Any, tmp_path: Path) -> N
     results = [openai_form("yabanci-1", completion(line)), openai_form(line["custom_id"], completion(line)), {"response": None}]
     write_jsonl(tmp_path / "r.jsonl", results)
     ran = run("-o", tmp_path / "k.jsonl", "--batch-in", tmp_path / "r.jsonl")
-    assert ran.code == 3 and 'r.jsonl:1: "custom_id" "yabanci-1" is not a request of this run' in ran.err and "r.jsonl:3:" in ran.err
+    assert ran.code == 3 and 'r.jsonl:1: "custom_id" "yabanci-1" is not a request of this run' in ran.err and "nor 1 other line" in ran.err
     assert "r.jsonl:2:" not in ran.err and len(verdicts(tmp_path / "k.jsonl")) == 1
 
 
@@ -193,7 +193,16 @@ def test_results_to_other_answers_are_unknown(run: Any, tmp_path: Path) -> None:
     write_jsonl(tmp_path / "r.jsonl", [openai_form(line["custom_id"], completion(line)) for line in read_jsonl(tmp_path / "b.jsonl")])
     changed = [{**answer, "answer": answer["answer"] + " Ek."} for answer in ANSWERS]
     ran = run("-o", tmp_path / "k.jsonl", "--batch-in", tmp_path / "r.jsonl", answers=changed)
-    assert ran.code == 3 and ran.err.count("is not a request of this run") == 12 and verdicts(tmp_path / "k.jsonl") == {}
+    assert ran.code == 3 and ran.err.count("is not a request of this run") == 1 and "nor 11 other lines" in ran.err and verdicts(tmp_path / "k.jsonl") == {}
+
+
+def test_the_same_results_a_second_time_are_one_sentence(run: Any, tmp_path: Path) -> None:
+    run("--batch-out", tmp_path / "b.jsonl")
+    write_jsonl(tmp_path / "r.jsonl", [openai_form(line["custom_id"], completion(line)) for line in read_jsonl(tmp_path / "b.jsonl")])
+    assert run("-o", tmp_path / "k.jsonl", "--batch-in", tmp_path / "r.jsonl").err == "12 verdicts taken over, 0 still missing\n"
+    again = run("-o", tmp_path / "k.jsonl", "--batch-in", tmp_path / "r.jsonl")
+    assert again.code == 0 and len(again.err.splitlines()) == 2 and len(verdicts(tmp_path / "k.jsonl")) == 12
+    assert "r.jsonl:1:" in again.err and "done already" in again.err and "nor 11 other lines" in again.err
 
 
 def test_two_results_that_contradict_each_other_stay_missing(run: Any, tmp_path: Path) -> None:

@@ -69,6 +69,14 @@ def test_two_models_of_one_file_are_chosen_by_name(tmp_path, data):
     assert "no rows of nobody" in run_here("compare", file, "--data", data, "--models", "x", "nobody").err
 
 
+def test_two_files_of_the_same_models_say_how_to_choose(tmp_path, data):
+    rows = [*attempt("x", "qa", 1, "PPPP"), *attempt("y", "qa", 1, "PPPF")]
+    a, b = write_jsonl(tmp_path / "a.jsonl", rows), write_jsonl(tmp_path / "b.jsonl", rows)
+    ran = run_here("compare", a, b, "--data", data)
+    assert ran.code == 2 and "has 2 models in 2 files (x, y); choose" in ran.err and "--models A A" in ran.err
+    assert told("compare", a, b, "--data", data, "--models", "x", "x")["second"] == "x (2)"
+
+
 def test_a_component_without_data_on_one_side_is_in_neither(tmp_path, data):
     bare = [{**row, "model": "n"} for row in FIRST if "row" not in row]
     file = write_jsonl(tmp_path / "v.jsonl", [*FIRST, *bare])

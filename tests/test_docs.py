@@ -39,6 +39,15 @@ def test_every_option_a_document_names_exists(document):
             assert option in helps, f"{option} in: {line}"
 
 
+@pytest.mark.parametrize("command", ["facts", "judge", "report", "compare", "agree", "cite", "check"])
+def test_every_option_of_a_command_is_in_a_document_and_the_exit_codes_in_its_help(command):
+    documents = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))))
+    told = subprocess.run([sys.executable, "score.py", command, "--help"], cwd=ROOT, capture_output=True, text=True).stdout
+    options = set(re.findall(r"(?<!\S)--[a-z-]+", told.split("options:")[1])) - {"--help", "--output"}      # of which documents say -o
+    assert [option for option in sorted(options) if not re.search(rf"{option}(?![a-z-])", documents)] == []
+    assert "exit codes: 0 done" in told
+
+
 def test_every_command_is_in_the_header_and_in_the_readme():
     top = subprocess.run([sys.executable, "score.py", "--help"], cwd=ROOT, capture_output=True, text=True).stdout
     commands = re.findall(r"^    ([a-z]+) ", top, re.M)

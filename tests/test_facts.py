@@ -173,6 +173,7 @@ def test_markdown_and_csv_hold_the_same_figures(files):
     assert "| 1. Ayşe | 58.33 | 100.00 | 2/2 | 0 | 1 | 50.00 | 0 |" in md and "| --- | ---: |" in md
     rows = list(csv.reader(io.StringIO(run_score("facts", *files, "--format", "csv").out)))
     assert ["2. Burak", "50.00", "0.00", "0/2", "2", "0", "25.00", "3"] in rows
+    assert rows[0][:3] == ["model", "score", "strict"]               # a spreadsheet takes the first row for the head
 
 
 def test_a_hostile_name_starts_no_formula_and_breaks_no_table(tmp_path, files):

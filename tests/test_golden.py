@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import DATA, Ran, Row, read_jsonl
+from conftest import DATA, Ran, Row, read_jsonl, run_here
 from judge_server import JudgeServer, elements_asked, own_part, prompt, verdict
 from mock_server import Request, chat
 
@@ -104,11 +104,9 @@ def test_the_known_verdict_never_reaches_the_judge(golden: Any) -> None:
         assert pair["why"] not in text and pair["kind"] not in text.split() and "hostile" not in text and pair["id"] not in text.split()
 
 
-def test_the_check_can_be_kept_in_a_file_and_gone_on_with(golden: Any, tmp_path: Path) -> None:
-    _, first, requests = golden(knowing, "-o", tmp_path / "g.jsonl")
-    assert len(requests) == len(PAIRS)
-    _, again, requests = golden(always("FAIL"), "-o", tmp_path / "g.jsonl")
-    assert requests == [] and board(again) == board(first)
+def test_a_file_of_verdicts_is_refused_for_no_command_could_read_it(tmp_path: Path) -> None:
+    ran = run_here("judge", "--golden", "-o", tmp_path / "g.jsonl")
+    assert ran.code == 2 and "leave -o out" in ran.err and len(ran.err.splitlines()) == 1 and not (tmp_path / "g.jsonl").exists()
 
 
 def test_the_check_is_printed_as_a_table_with_what_was_judged_wrongly(capsys: pytest.CaptureFixture[str]) -> None:

@@ -110,7 +110,7 @@ def test_by_dimension_area_and_difficulty(board, report):
     assert a["by_dimension"] == {"issue": near(100 * 5 / 6), "rule": near(100 * 2 / 3), "application": 100, "conclusion": near(200 / 3),
                                  "hygiene": None}
     rows = list(csv.reader(io.StringIO(report(form="csv"))))
-    table = {rows[n][0]: rows[n + 1:n + 4] for n in range(len(rows)) if len(rows[n]) == 1 and rows[n][0].startswith("criteria met by")}
+    table = {rows[n][0]: rows[n - 3:n] for n in range(len(rows)) if len(rows[n]) == 1 and rows[n][0].startswith("criteria met by")}
     assert table["criteria met by area"] == [["model", "borclar", "vergi", "sirketler", "rekabet"], ["A", "91.7", "50.0", "-", "-"],
                                              ["B", "66.7", "0.0", "-", "-"]]
     assert table["criteria met by difficulty"][1] == ["A", "91.7", "-", "50.0", "-"]

@@ -10,7 +10,7 @@ import shutil
 from collections import Counter
 
 import pytest
-from conftest import DATA, ROOT, read_jsonl, run_score, write_jsonl
+from conftest import DATA, ROOT, read_jsonl, run_here, run_score, write_jsonl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -123,6 +123,54 @@ def test_a_wrong_path_or_option_is_said_in_a_sentence(tmp_path, arguments, said,
     assert "Traceback" not in ran.err
     for part in said:
         assert part in ran.err
+
+
+EXAMPLES = DATA / "examples"
+WRONG_KINDS = [
+    (["report"], EXAMPLES / "irac_answers.jsonl", "is not a verdict but an answer"),
+    (["report"], DATA / "irac.jsonl", "is not a verdict but a question of suite irac"),
+    (["report"], EXAMPLES / "golden.jsonl", "is not a verdict but a golden pair"),
+    (["report"], EXAMPLES / "sinif.csv", "is no file of this suite"),
+    (["report"], DATA / "pages" / "grading.html", "is no file of this suite"),
+    (["report"], [{"custom_id": "a", "body": {}}] * 60, "is not a verdict but a batch request"),
+    (["report"], [{"custom_id": "a", "response": {}}] * 60, "is not a verdict but a batch result"),
+    (["agree", EXAMPLES / "irac_verdicts.jsonl"], EXAMPLES / "irac_answers.jsonl", "is not a verdict but an answer"),
+    (["facts"], EXAMPLES / "irac_verdicts.jsonl", "is not an answer but a verdict"),
+    (["facts"], DATA / "kategori.jsonl", "is not an answer but a question of suite kategori"),
+    (["facts"], EXAMPLES / "dilekce.txt", "is no file of this suite"),
+    (["judge", "-o", "v.jsonl"], EXAMPLES / "irac_verdicts.jsonl", "is not an answer but a verdict"),
+    (["judge", "-o", "v.jsonl"], DATA / "irac.jsonl", "is not an answer but a question of suite irac"),
+    (["judge", "-o", "v.jsonl"], EXAMPLES / "golden.jsonl", "is not an answer but a golden pair"),
+]
+
+
+@pytest.mark.parametrize("command, given, said", WRONG_KINDS)
+def test_a_file_of_another_kind_is_named_in_one_sentence(tmp_path, command, given, said):
+    path = write_jsonl(tmp_path / "x.jsonl", given) if isinstance(given, list) else given
+    ran = run_here(*command, path)
+    assert ran.code == 1 and ran.out == "" and len(ran.err.splitlines()) == 1
+    assert str(path) in ran.err and said in ran.err and "expected" in ran.err
+
+
+def test_a_field_of_another_kind_makes_no_row_another_kind(tmp_path):
+    """Unknown fields are ignored, whatever they are called."""
+    rows = [{**GOOD, "soru": "Ne olur?", "anahtar_bilgiler": [["x"]], "criterion_id": "c", "verdict": "PASS"}]
+    assert run_here("facts", write_jsonl(tmp_path / "a.jsonl", rows)).code == 0
+
+
+def test_judge_says_all_that_it_needs():
+    ran = run_here("judge")
+    assert ran.code == 2 and "expected answers" in ran.err and "-o FILE" in ran.err and len(ran.err.splitlines()) == 1
+
+
+def test_counts_of_one_are_singular(tmp_path):
+    (tmp_path / "ali").mkdir()
+    (tmp_path / "ali" / "1.md").write_text("Dava idare aleyhine açılır.", encoding="utf-8")
+    assert "1 page written" in run_here("facts", tmp_path / "ali", "--explain-dir", tmp_path / "pages").err
+    data = write_jsonl(tmp_path / "q.jsonl", [{**QUESTION, "yanlis_isaretler": ["şu olur"]}])
+    assert "1 question of suite iik; 2 findings" in run_here("check", data).out
+    run_here("facts", write_jsonl(tmp_path / "a.jsonl", [GOOD]), "-o", tmp_path / "v.jsonl")
+    assert "suite iik has 1 model in 1 file (a); choose two" in run_here("compare", tmp_path / "v.jsonl").err
 
 
 def test_a_missing_data_folder_is_said_with_the_remedy(tmp_path):
@@ -294,6 +342,20 @@ def test_a_phrase_of_signs_that_folding_drops_is_found_nowhere(tmp_path):
 def test_check_says_what_a_file_is(tmp_path):
     ran = run_score("check", DATA / "iik_bench.jsonl")
     assert ran.code == 0 and "41 questions of suite iik" in ran.out, ran
+
+
+def test_check_goes_on_after_a_file_that_is_none_of_this_suite():
+    ran = run_here("check", EXAMPLES / "corpus_tools.py", EXAMPLES / "dilekce.txt", EXAMPLES / "golden.jsonl")
+    assert ran.code == 1 and "66 golden pair rows; no findings" in ran.out
+    assert ["is no file of this suite" in line for line in ran.err.splitlines()] == [True, True]
+
+
+@pytest.mark.parametrize("content, said", [("[1]", "expected a JSON object"), ("{", "not JSON"), ('{"rule_recall": "x"}', '"rule_recall" is "x"; expected')])
+def test_check_names_what_is_wrong_with_rubrics(tmp_path, content, said):
+    path = tmp_path / "rubrics.json"
+    path.write_text(content, encoding="utf-8")
+    ran = run_here("check", path)
+    assert ran.code == 1 and ran.out == "" and str(path) in ran.err and said in ran.err
 
 
 def test_check_finds_overlaps_and_facts_that_are_missing_from_the_reference(tmp_path):
