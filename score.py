@@ -1676,87 +1676,87 @@ def _add_details(page: Page, found: list[Found]) -> None:
 # -- Official Gazette and communiqués --------------------------------------------------------------------------------
 
 GAZETTE = lazy(r"r(?<![a-z]r)(?:esmi\s{1,2}gazete[a-z]*|\.?\s?g(?![a-z])\.?)")
-GAZETTE_PIECE = (rf"(?P<date>{UNNAMED_DATE})"
-                 rf"|\(?\s?(?:(?P<nth>\d|{ORDINAL})\s?['.]?\s?(?:[iu]?nc[iu])?\s)?(?P<extra>muk(?:errer)?\b\.?)[a-z]*\s?\)?"
-                 r"|(?P<no>\d{2}\.?\d{3}|\d{4})(?![\d/.]\d|\d|\s?say[a-z]*\s(?:[a-z]+\s){0,3}(?:kanun|yasa|khk))")
-PIECES = lazy(GAZETTE_PIECE)
-GLUE = (r"[\s,:()\[\]/'.-]*(?:(?:tarih(?:li|inde|i)?|gun(?:lu)?|sayi(?:li|si)?|no(?:lu)?|numarali|nusha[a-z]*|t|s|ve|[dn][ei]n?|resmi gazete)\b"
-        r"[\s,:()\[\]/'.-]*){0,5}")
-_ANY_PIECE = re.sub(r"\?P<\w+>", "?:", GAZETTE_PIECE)
-BEFORE_GAZETTE = lazy(rf"(?<![\d./-])(?:(?:{_ANY_PIECE}){GLUE}){{1,3}}(?:t\.?c\.?\s)?$")
-AFTER_GAZETTE = lazy(rf"(?:{GLUE}(?:{_ANY_PIECE})){{1,3}}")
+GAZETTE_PIECE = lazy(
+    rf"(?<!\d)(?:(?P<date>{UNNAMED_DATE})"
+    r"|(?<![^./-]\d{4}/)(?P<no>\d{2}\.?\d{3}|\d{4})(?![\d/.]\d|\d|\s?say[a-z]*\s(?:[a-z]+\s){0,3}(?:kanun|yasa|khk)))"
+    rf"|(?:(?P<nth>\d|{ORDINAL})\s?['.]?\s?(?:[iu]?nc[iu])?\s)?(?P<extra>muk(?:errer)?\b)[a-z.]*")
+GAZETTE_GLUE = lazy(
+    r"[\s,:()\[\]/'.-]*(?:(?:tarih(?:li|inde|i)?|gun(?:lu)?|sayi(?:li|si)?|no(?:lu)?|numarali|nusha[a-z]*"
+    r"|t|s|ve|[dn][ei]n?|c|resmi gazete)\b[\s,:()\[\]/'.-]*){0,5}")
+
+
+def _tied(plain: str, pieces: Sequence[re.Match[str]], start: int, end: int, glue: re.Pattern[str],
+          ) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
+    """The pieces that nothing but glue ties to a stretch, or to one that is tied to it: before and after it, nearest first."""
+    before, after = list[re.Match[str]](), list[re.Match[str]]()
+    for piece in reversed(pieces):
+        if piece.end() <= start and glue.fullmatch(plain, piece.end(), start):
+            before.append(piece)
+            start = piece.start()
+    for piece in pieces:
+        if piece.start() >= end and glue.fullmatch(plain, end, piece.start()):
+            after.append(piece)
+            end = piece.end()
+    return before, after
+
+
+def _first_of_each(pieces: Iterable[re.Match[str]]) -> dict[str | None, re.Match[str]]:
+    """Pieces by their kind, up to where a kind comes again."""
+    kinds: dict[str | None, re.Match[str]] = {}
+    for piece in pieces:
+        if piece.lastgroup in kinds:
+            break
+        kinds[piece.lastgroup] = piece
+    return kinds
 
 
 def _gazettes(page: Page) -> Iterator[Found]:
     """Mentions of the Official Gazette with a date, a number or both, before or after the word."""
     plain, done = page.plain, 0
     for word in GAZETTE.finditer(plain):
-        floor = max(done, word.start() - 90)
-        if word.start() < done or not re.search(r"\d", plain[floor:word.end() + 90]):
+        if word.start() < done:
             continue
-        starts = (digit.start() for digit in re.finditer(r"(?<![\d./-])\d", plain[floor:word.start()]))
-        before = next(filter(None, (BEFORE_GAZETTE.match(plain, floor + start, word.start()) for start in starts)), None)
-        after = AFTER_GAZETTE.match(plain, word.end())
-        left, right = _pieces(before), _pieces(after)
-        if "date" in left and "date" in right and "no" not in left and not re.search(r"tarih|gun|t\.", before[0] if before else ""):
-            left = {}  # "T. 14/07/2021, R.G. 19/10/2021-31633": the first date is the decision's
-        if left and left.keys() & right.keys():
-            right = {}
+        near = list(GAZETTE_PIECE.finditer(plain, max(done, word.start() - 90), word.end() + 90))
+        left, right = map(_first_of_each, _tied(plain, near, *word.span(), GAZETTE_GLUE))
+        if left.keys() & right.keys():  # "T. 14/07/2021, R.G. 19/10/2021-31633": the first date is the decision's
+            left, right = (left, {}) if len(left) >= len(right) else ({}, right)
         pieces = left | right
-        if "date" not in pieces and "no" not in pieces:
+        number, day, extra = (pieces.get(kind) for kind in ("no", "date", "extra"))
+        if not number and not day:
             continue
-        done = max([word.end(), *(piece.end() for piece in pieces.values())])
-        day = re.match(DATE, pieces["date"][0]) if "date" in pieces else None
-        extra = pieces.get("extra")
-        norm = {"no": pieces["no"]["no"].replace(".", "") if "no" in pieces else None, "date": _iso(day) if day else None,
+        done = max(word.end(), *(piece.end() for piece in pieces.values()))
+        norm = {"no": number and number["no"].replace(".", ""), "date": day and _iso(cast("re.Match[str]", re.match(DATE, day[0]))),
                 "mukerrer": int(_sign(page, 0, extra["nth"] or "1")) if extra else 0}
-        yield Found("gazette", min([word.start(), *(piece.start() for piece in pieces.values())]), done, norm)
-
-
-def _pieces(match: re.Match[str] | None) -> dict[str, re.Match[str]]:
-    """Date, number and "mükerrer" in what stands beside the gazette's name: the first of each kind."""
-    pieces: dict[str, re.Match[str]] = {}
-    for piece in PIECES.finditer(match.string, *match.span()) if match else ():
-        kind = "date" if piece["date"] else "extra" if piece["extra"] else "no"
-        if kind in pieces:
-            break
-        pieces[kind] = piece
-    return pieces
+        yield Found("gazette", min(word.start(), *(piece.start() for piece in pieces.values())), done, norm)
 
 
 COMMUNIQUE = lazy(
-    r"teblig(?!\s?(?:ed|et|olun|al|tarih|memur|mazbata|sure|masraf|gun|ve\b|edil)|[a-z]*\s(?:edil|etmis|olun|tarihi))[a-z]*")
-COMMUNIQUE_NO = (r"(?P<no>\d{4}-\d{2}/\d{1,3}|\d{4}/\d{1,3}|[ivx]{1,5}\s?-\s?\d{1,3}(?:\.\d{1,2}){0,2}(?:\.[a-z])?"
-                 r"|\d{1,3}(?![\d/.-]\d|\d))")
-NO_MARK = r"(?:seri|sira|teblig)?\s?(?:no|sayi(?:si)?|numara(?:si)?)\b\s?[.:]{0,2}\s?"
-BEFORE_COMMUNIQUE = lazy(
-    rf"(?<![\w/.-]){COMMUNIQUE_NO}\)?\s?(?:sayili|(?:seri|sira)\s?(?:no|numara)|n[ou]'?\.?\s?lu|numarali)"
-    r"(?![^\n]*(?:sayili|sirkuler|kararname))[^\n]{0,160}$")
-MARKED_COMMUNIQUE = lazy(  # "Seri No: 23 KDV Tebliği"
-    rf"(?<![a-z])(?:seri|sira)\s?(?:no|numarasi)\s?[.:]{{0,2}}\s?{COMMUNIQUE_NO}\)?(?:\s(?!sayili|sirkuler|kararname)[a-z.'()]+){{0,8}}\s$")
-MORE_COMMUNIQUES = lazy(rf"(?<![\w/.-]){COMMUNIQUE_NO}\s?(?:,|ve)\s$")  # "[2021/2, 2021/3 ve] 2021/4 sayılı"
-AFTER_COMMUNIQUE = lazy(
-    rf"(?:'?[a-z]{{0,4}})?\s?(?:(?:\(\s?|,\s?(?!teblig))?(?:seri\s?:\s?[a-z]\s?,?\s?)?{NO_MARK}|\(?\s?(?=\S{{0,9}}[/-]))(?<![a-z]){COMMUNIQUE_NO}"
-    r"(?!\s?(?:gun|ay|yil|%|md|m\.|mad|inci|nci|uncu|ncu|\.|sayili|no)|'?[iu]?nc[iu])")
+    r"teblig(?!\s?(?:ed|et|olun|al|tarih|memur|mazbata|sure|masraf|gun|ve\b)|[a-z]*\s(?:edil|etmis|olun|tarihi))[a-z]*")
+COMMUNIQUE_NO = (r"(?<![\w/.-])(?P<no>\d{4}-\d{2}/\d{1,3}|\d{4}/\d{1,3}|[ivx]{1,5}\s?-\s?\d{1,3}(?:\.\d{1,2}){0,2}(?:\.[a-z])?"
+                 r"|\d{1,3}(?![\d/.-]\d|\d))\)?")
+COMMUNIQUE_NUMBERS = lazy(COMMUNIQUE_NO)
+NUMBERED = lazy(  # "2002/2 sayılı ... Tebliğ", "Seri No: 23 KDV Tebliği"
+    rf"(?P<mark>(?<![a-z])(?:seri|sira)\s?(?:no|numarasi)\s?[.:]{{0,2}}\s?)?{COMMUNIQUE_NO}"
+    r"(?(mark)|\s?(?:sayili|(?:seri|sira)\s?(?:no|numara)|n[ou]'?\.?\s?lu|numarali))(?=(?:(?!sayili|sirkuler|kararname).)*\Z)")
+AFTER_COMMUNIQUE = lazy(  # "Tebliğ No: 2017/32", "Tebliği (Seri: X, No: 23)", "Tebliğ (II-14.1)"
+    r"(?:'?[a-z]{0,4})?\s?(?:[(,]?\s?(?:seri\s?:\s?[a-z]\s?,?\s?)?(?:seri|sira|teblig)?\s?(?:no|sayi(?:si)?|numara(?:si)?)\b\s?[.:]{0,2}\s?"
+    rf"|\(?\s?(?=\S{{0,9}}[/-])){COMMUNIQUE_NO}(?!\s?(?:gun|ay|yil|%|md|m\.|mad|\.|sayili|no)|\s?'?[iu]?nc[iu])")
+LIST_GLUE = lazy(r"\s?(?:,|ve)\s")
 
 
 def _communiques(page: Page) -> Iterator[Found]:
     """Numbers of communiqués: "2002/2 sayılı Tebliğ", "(Tebliğ No: 2017/32)"."""
     plain, done = page.plain, 0
     for word in COMMUNIQUE.finditer(plain):
-        number = AFTER_COMMUNIQUE.match(plain, word.end())
-        if not number and re.search(r"\d", plain[max(done, word.start() - 200):word.start()]):
-            floor = max(done, _sentence_start(page, word.start(), 200))
-            starts = (digit.start() for digit in re.finditer(r"(?<![\w/.-])[\divx]", plain[floor:word.start()]))
-            number = (next(filter(None, (BEFORE_COMMUNIQUE.match(plain, floor + start, word.start()) for start in starts)), None)
-                      or MARKED_COMMUNIQUE.search(plain, floor, word.start()))
-            listed = MORE_COMMUNIQUES.search(plain, floor, number.start("no")) if number else None
-            while listed:
-                yield Found("communique", *listed.span("no"), {"no": page.number(*listed.span("no"))})
-                listed = MORE_COMMUNIQUES.search(plain, floor, listed.start("no"))
-        if number:
+        numbers = [AFTER_COMMUNIQUE.match(plain, word.end())]
+        if not numbers[0]:
+            floor = max(done, _sentence_start(page, word.start(), 180))
+            last = max(NUMBERED.finditer(plain, floor, word.start()), key=re.Match.start, default=None)
+            listed = list(COMMUNIQUE_NUMBERS.finditer(plain, floor, last.start("no"))) if last else []
+            numbers = [last, *(_tied(plain, listed, *last.span("no"), LIST_GLUE)[0] if last else ())]
+        for number in filter(None, numbers):
             yield Found("communique", *number.span("no"), {"no": page.number(*number.span("no"))})
-            done = max(word.end(), number.end())
+            done = max(word.end(), number.end(), done)
 
 
 # -- Decisions of courts ---------------------------------------------------------------------------------------------
