@@ -1759,35 +1759,156 @@ def _communiques(page: Page) -> Iterator[Found]:
             done = max(word.end(), number.end(), done)
 
 
-# -- Decisions of courts ---------------------------------------------------------------------------------------------
+# -- Decisions: their numbers ----------------------------------------------------------------------------------------
 
 MARK_BEFORE = lazy(
-    r"(?<![a-z'])(?:(?P<esas>e|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|karar|karari(?=\s?[:(])|kr))\s?\.?\s?"
+    r"(?<![a-z'])(?:(?P<esas>e|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|karar|kr))\s?\.?\s?"
     r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(]*$")
 MARK_AFTER = lazy(
-    r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)|(?P<esas>(?:e\b\.?|esas(?:in[a-z]*)?\b)(?!\s?blok)"
-    r"|d\s?\.\s?is\b|degisik\s+is\b|basvuru\b|b\.\s?no\b)"
+    r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)"
+    r"|(?P<esas>(?:e\b\.?|esas(?:in[a-z]*)?\b)(?!\s?blok)|d\s?\.\s?is\b|degisik\s+is\b|basvuru\b(?!\skayit))"
     r"|(?P<karar>k\b\.?|karar\b(?! +(?:tarih|no\b|sayisi(?!\s+ile)))))\)?")
 BETWEEN = lazy(rf"(?:[\s,;|.:()/\"-]*(?:ve|ile|sayili|karar tarihi|tarih(?:li)?|t|{UNNAMED_DATE})(?![a-z\d])){{0,4}}[\s,;|.:()/\"-]*")
-BETWEEN_UNMARKED = lazy(r"\s*[-/|]?\s*")
 LIST_BETWEEN = lazy(r"\s*(?:,|,?\s?ve)\s+")
-NOUN = r"(?:karar|ilam|hukum|hukm|dosya|basvuru)"
+NOUN = r"(?:karar|ilam|huk[um]m|dosya|basvuru)"
 SAYILI = r"(?:sayi|sayili|nolu|no'lu|numarali)\b"
-NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?P<words>(?:(?!ile |ve )[a-z.'\d]+\s){{0,7}}?)(?P<noun>{NOUN})(?P<plural>lar|ler)?")
+NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?:(?!ile |ve )[a-z.'\d]+\s){{0,7}}?(?P<noun>{NOUN})(?P<plural>lar|ler)?")
 SAID_AFTER = lazy(r"\s?sayi(?:li)?\s")  # "14408-6120 sayı ile onanmıştır"
-OTHER_NUMBER = lazy(
-    r"[^a-z](?:sorusturma|iddianame|arabuluculuk|takip|fatura|irsaliye|ihale|police|yevmiye|sira|seri|ilan|rapor|parsel|ada(?!na\b|let|paz)|tel"
-    r"|faks|dahili|sicil)[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
-OTHER_AFTER = lazy(
-    r"[\s,]*(?:(?:sayili|nolu|no'lu|numarali)\s)?(?:(?!karar|ilam|huk[um]m|dosya)[a-z]+\s)?(?:sor(?:usturma|\.)|iddianame|teblig|genelge|kanun"
-    r"|yonetmelik|direktif|tuzug|kararname|takip|icra|ihale(?! kurul)|ab\b|at\b|buro|donem|arabuluculuk|sirkuler|fatura|yevmiye"
-    r"|yonetim kurul|meclis|encumen|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
-OTHER_BODY = lazy(
-    r"\b(?:belediye|meclis|sirket|yonetim kurul|encumen|bakanlik|bakanlig|valili|ortaklar kurul|cumhurbaskan|kooperatif|sozlesme)")
+OTHER_BODIES = (  # whose decisions are no court's
+    r"(?:belediye|meclis|encumen|sirket|bakanli[kg]|valili|cumhurbaskan|kooperatif|sozlesme|yonetim kurul|ortaklar kurul"
+    r"|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
+OTHER = (  # what numbers of other kinds are of
+    rf"(?:{OTHER_BODIES}|sorusturma|iddianame|arabuluculuk|takip|icra|fatura|irsaliye|ihale(?! kurul)|police|yevmiye|sira(?!s)|seri|rapor"
+    r"|parsel|sicil|donem|teblig|genelge|kanun|yonetmelik|direktif|tuzug|kararname|sirkuler)")
+OTHER_NUMBER = lazy(rf"[^a-z]{OTHER}[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
+OTHER_AFTER = lazy(rf"[\s,]*(?:{SAYILI}\s)?(?:(?!{NOUN})[a-z]+\s)?(?:{OTHER}|sor\.|a[bt]\b)")
+OTHER_BODY = lazy(rf"\b{OTHER_BODIES}")
+DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
+STRASBOURG = lazy(r"(?!(?:19|20)\d\d/)\d{3,6}/\d\d$")
+OF_A_YEAR = lazy(r"(?:19|20)\d\d/")
+OLD_PAIR = lazy(r"\d{1,5}-\d{1,5}$|\d{1,3}/\d{1,3}$|\d{1,2}-\d+/\d+$")  # "4465-4248", "7/7", "1-520/738"
+JOINT = lazy(r"(\d{4}/)?(\d+(?:-\d+(?=/))?)[-/](\d+)$")
+
+
+class Docket(NamedTuple):
+    """A number that may be a decision's, with the marks that say which one it is ("esas", "karar", "joint" or "")."""
+    start: int
+    number: str
+    role: str
+    left: int  # with marks
+    right: int
+
+
+class Case(NamedTuple):
+    """The number or two of one decision and what the first is: esas, karar, both in one ("joint"), unknown (""), or no court's ("other")."""
+    one: Docket
+    two: Docket | None
+    role: str
+    right: int
+
+
+def _dockets(page: Page, raw: list[Found]) -> list[Docket]:
+    """Reads the marks around raw numbers; a mark belongs to one number only."""
+    plain, dockets, floor = page.plain, list[Docket](), 0
+    for _, start, end, norm in raw:
+        before = MARK_BEFORE.search(plain, max(floor, start - 34), start)
+        after = MARK_AFTER.match(plain, end)
+        if before and after and before[0].strip().isalpha() and not re.match(r"[\s\d]{0,2}\d", plain[after.end():after.end() + 3]):
+            before = None  # "Karar 2021/1544 E., 2022/987 K."
+        role = (before.lastgroup or "") if before else ""
+        left, right = before.start() if before else start, end
+        if after and (not role or after.lastgroup == role):
+            role, right = after.lastgroup or "", after.end()
+        dockets.append(Docket(start, norm["number"], role, left, right))
+        floor = right
+    return dockets
+
+
+def _is_pair(page: Page, one: Docket, two: Docket) -> bool:
+    """Are these the two numbers of one decision?"""
+    if two.left - one.right > 60:
+        return False
+    between = page.plain[one.right:two.left]
+    if {one.role, two.role} == {"esas", "karar"}:
+        return BETWEEN.fullmatch(between) is not None
+    if one.role not in ("", "esas") or two.role not in ("", "joint"):
+        return False
+    if between.strip() in ("", "-", "/", "|") and not one.role:
+        return "-" not in one.number
+    named = NAMED_AFTER.match(page.plain, two.right)  # "2020/1, 2021/2 sayılı kararı"
+    return named is not None and not named["plural"] and between.strip() in ("-", ",", *(["ve"] if one.role else ()))
+
+
+def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
+    """Puts the two numbers of one decision together. In a list ("2019/1, 2019/2 ve 2019/3 E.") the last number's mark is that of all."""
+    cases, pairs = list[Case](), list[tuple[Docket, Docket | None]]()
+    for docket in dockets:
+        if pairs and pairs[-1][1] is None and _is_pair(page, pairs[-1][0], docket):
+            pairs[-1] = pairs[-1][0], docket
+        else:
+            pairs.append((docket, None))
+    for one, two in reversed(pairs):
+        role, right = _role(page, one, two), (two or one).right
+        after = cases[-1] if cases else None
+        if not role and after and not after.two and after.role != "joint" and LIST_BETWEEN.fullmatch(page.plain, right, after.one.left):
+            role, one = after.role, one._replace(role=after.one.role)
+        cases.append(Case(one, two, role, right))
+    return cases[::-1]
+
+
+def _role(page: Page, one: Docket, two: Docket | None) -> str:
+    """What the first number of a case is."""
+    plain, end = page.plain, (two or one).right
+    if OTHER_NUMBER.search(plain, max(0, one.left - 30), one.left) or OTHER_AFTER.match(plain, end):
+        return "other"
+    if plain[one.left - 1].isalnum() or plain[one.left - 1] == "-" or plain[one.start - 1] == "'":
+        return "other"
+    if one.role:
+        return one.role
+    if two is not None:
+        return {"esas": "karar", "karar": "esas"}.get(two.role, "esas")
+    if one.number[5:6].isalpha():  # "2022/UH.II-1187" of the procurement board
+        return "karar"
+    if STRASBOURG.match(one.number):
+        return "esas"
+    named, is_dated = NAMED_AFTER.match(plain, end), DATE_ENDS.search(plain, max(0, one.start - 22), one.start)
+    if (is_dated and not named) or (OLD_PAIR.match(one.number) and (named or is_dated or SAID_AFTER.match(plain, end))):
+        return "karar" if OF_A_YEAR.match(one.number) and "-" not in one.number else "joint"
+    return "" if not named else "esas" if named["noun"] in ("dosya", "basvuru") else "karar"
+
+
+def _is_decision(page: Page, case: Case, court: str | None, floor: int) -> bool:
+    """Do number, marks and court together make a decision?"""
+    plain, (one, two, role, right) = page.plain, case
+    marked = bool(one.role or (two and two.role))
+    if court == "":
+        return marked and two is not None
+    if not marked and STRASBOURG.match(one.number):
+        return court == "AİHM"
+    if not OF_A_YEAR.match(one.number) and not (court and (marked or role == "joint")) and not (marked and two):
+        return False
+    if marked or (two and "|" in plain[one.right:two.left]):  # or a row of a table
+        return True
+    before = plain[max(floor, one.left - 60):one.left]
+    is_a_courts = court or INDIVIDUAL.match(plain, right) or (two and NAMED_AFTER.match(plain, right)) or ANAPHORA.search(before)
+    return bool(is_a_courts and not OTHER_BODY.search(before))
+
+
+def _numbers_by_role(one: Docket, two: Docket | None, role: str) -> tuple[str | None, str | None]:
+    """Esas and karar numbers of a decision."""
+    if two is not None:
+        return (one.number, two.number) if role != "karar" else (two.number, one.number)
+    if role == "joint" and (match := JOINT.match(one.number)):
+        year = match[1] or ""
+        return year + match[2], year + match[3]
+    return (None, one.number) if role == "karar" else (one.number, None)
+
+
+# -- Decisions: their courts -----------------------------------------------------------------------------------------
+
 ANAPHORA = lazy(
     r"(?:(?:ayni|anilan|adi gecen|mezkur|bahsi gecen|soz konusu|ilgili|ozel)\s+(?:mahkeme|daire|kurul|genel kurul)"
     r"|(?<![a-z] )mahkeme(?:nin|ce|sinin|miz))[a-z]*")
-OWN_COURT = lazy(r"(?:ayni|anilan|adi gecen|mezkur|soz konusu)\s(?:mahkeme|daire)|mahkeme(?:miz|ce\b)")
 VERB = lazy(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu](?:r)?)\b[,;]?\s")  # after "... kaldırılmış, dosya" the court is another
 SPACED_OUT = lazy(r"(?<![a-z])(?:[a-z] ){3,}[a-z](?![a-z])")
 
@@ -1824,139 +1945,27 @@ INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional C
 DATE_OF_OTHER = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor": the date of what comes next
     rf"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?)\s*(?:ve|,)?\s*(?:[ek]\s?[.:]|esas|\d|yargitay|danistay)"
     rf"|['\s]*(?:tarihli|gunlu)\s(?!(?:[a-z]+\s){{0,2}}{NOUN}|sayili)")
-STRASBOURG = lazy(r"(?!(?:19|20)\d\d/)\d{3,6}/\d\d$")
-OF_A_YEAR = lazy(r"(?:19|20)\d\d/")
-OLD_PAIR = lazy(r"\d{1,5}-\d{1,5}$|\d{1,3}/\d{1,3}$|\d{1,2}-\d+/\d+$")  # "4465-4248", "7/7", "1-520/738"
-JOINT = lazy(r"(\d{4}/)?(\d+(?:-\d+(?=/))?)[-/](\d+)$")
 COURT_BEHIND = lazy(rf"\s?(?:{SAYILI}|tarihli)\s")  # "4/11 sayılı İçtihadı Birleştirme Kararı"
 COURT_IN_BRACKETS = lazy(r"[^()\n]{0,60}[(\[]")  # "12/1/2022, § 48 (AYM)"
 DATE_LABEL = lazy(r"karar(?:in)? (?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
 OTHER_DATE = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
 
 
-class Docket(NamedTuple):
-    """A number that may be a decision's, with the marks that say which one it is ("esas", "karar", "joint" or "")."""
-    start: int
-    number: str
-    role: str
-    left: int  # with marks
-    right: int
-
-
-class Case(NamedTuple):
-    """The number or two of one decision and what the first is: esas, karar, both in one ("joint"), unknown (""), or no court's ("other")."""
-    one: Docket
-    two: Docket | None
-    role: str
-    right: int
-
-
-def _dockets(page: Page, raw: list[Found]) -> list[Docket]:
-    """Reads the marks around raw numbers; a mark belongs to one number only."""
-    plain, dockets, floor = page.plain, [], 0
-    for _, start, end, norm in raw:
-        before = MARK_BEFORE.search(plain, max(floor, start - 34), start)
-        after = MARK_AFTER.match(plain, end)
-        if before and after and len(before[0]) > 4 and before[0].strip().isalpha() and not plain[after.end():after.end() + 2].strip()[:1].isdigit():
-            before = None  # "Karar 2021/1544 E., 2022/987 K."
-        role = (before.lastgroup or "") if before else ""
-        left, right = before.start() if before else start, end
-        if after and (not role or after.lastgroup == role or (after["joint"] and role == "karar")):
-            role, right = after.lastgroup or "", after.end()
-        dockets.append(Docket(start, norm["number"], role, left, right))
-        floor = right
-    return dockets
-
-
-def _is_pair(page: Page, one: Docket, two: Docket) -> bool:
-    """Are these the two numbers of one decision?"""
-    if two.left - one.right > 60:
-        return False
-    between = page.plain[one.right:two.left]
-    if {one.role, two.role} == {"esas", "karar"}:
-        return BETWEEN.fullmatch(between) is not None
-    if not one.role and two.role in ("", "joint") and "-" not in one.number and BETWEEN_UNMARKED.fullmatch(between):
-        return True
-    named = NAMED_AFTER.match(page.plain, two.right) if between.strip() in ("-", ",", "ve") and not two.role else None
-    return named is not None and (one.role == "esas" or (not one.role and between.strip() == "," and not named["plural"]))
-
-
-def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
-    """Puts the two numbers of one decision together. In a list ("2019/1, 2019/2 ve 2019/3 E.") the last number's mark is that of all."""
-    cases, i = [], 0
-    while i < len(dockets):
-        one, two = dockets[i], dockets[i + 1] if i + 1 < len(dockets) and _is_pair(page, dockets[i], dockets[i + 1]) else None
-        cases.append(Case(one, two, _role(page, one, two), (two or one).right))
-        i += 2 if two else 1
-    for i in range(len(cases) - 2, -1, -1):
-        case, after = cases[i], cases[i + 1]
-        if not case.role and not after.two and after.role != "joint" and LIST_BETWEEN.fullmatch(page.plain, case.right, after.one.left):
-            cases[i] = case._replace(role=after.role, one=case.one._replace(role=after.one.role))
-    return cases
-
-
-def _role(page: Page, one: Docket, two: Docket | None) -> str:
-    """What the first number of a case is."""
-    plain, end = page.plain, (two or one).right
-    if OTHER_NUMBER.search(plain, max(0, one.left - 30), one.left) or OTHER_AFTER.match(plain, end):
-        return "other"
-    if plain[one.left - 1].isalnum() or plain[one.left - 1] == "-" or plain[one.start - 1] == "'":
-        return "other"
-    if one.role:
-        return one.role
-    if two is not None:
-        return {"esas": "karar", "karar": "esas"}.get(two.role, "esas")
-    if one.number[5:6].isalpha():  # "2022/UH.II-1187" of the procurement board
-        return "karar"
-    if STRASBOURG.match(one.number) and re.search(r"(?:no\.?:?|,)\s$", plain[max(0, one.start - 5):one.start]):
-        return "esas"
-    named, is_dated = NAMED_AFTER.match(plain, end), DATE_ENDS.search(plain, max(0, one.start - 22), one.start)
-    if (is_dated and not named) or (OLD_PAIR.match(one.number) and (named or is_dated or SAID_AFTER.match(plain, end))):
-        return "karar" if OF_A_YEAR.match(one.number) and "-" not in one.number else "joint"
-    return "" if not named else "esas" if named["noun"] in ("dosya", "basvuru") else "karar"
-
-
 def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Found]:
     """Decisions and case files of courts, from the raw numbers and the dates of a text."""
     used: set[int] = set()
     days, floor, court = [date.start for date in dates], 0, None
-    for one, two, role, right in _cases(page, _dockets(page, raw)):
+    for case in _cases(page, _dockets(page, raw)):
+        one, two, role, right = case
         if role in ("", "other"):
             continue
         court = _court(page, floor, one.left, right, court)
-        if not _is_decision(page, one, two, role, court, floor):
+        if not _is_decision(page, case, court, floor):
             continue
         esas, karar = _numbers_by_role(one, two, role)
         date = _decision_date(page, dates, bisect.bisect_right(days, one.left), used, floor, one.left, right) if dates else None
         yield Found("decision", min(one.left, one.start), right, {"court": court or None, "esas": esas, "karar": karar, "date": date})
         floor = right
-
-
-def _is_decision(page: Page, one: Docket, two: Docket | None, role: str, court: str | None, floor: int) -> bool:
-    """Do number, marks and court together make a decision?"""
-    marked = bool(one.role or (two and two.role))
-    if court == "" and (two is None or not marked):
-        return False
-    if not marked and STRASBOURG.match(one.number):
-        return court == "AİHM"
-    if not OF_A_YEAR.match(one.number) and (not (court or (marked and two)) or (not marked and role != "joint" and "/" in one.number[1:3])):
-        return False
-    if marked or (two and "|" in page.plain[one.right:two.left]):  # or a row of a table
-        return True
-    start = max(floor, one.left - 60)
-    is_a_courts = (court is not None or INDIVIDUAL.match(page.plain, one.right) or (two and NAMED_AFTER.match(page.plain, two.right))
-                   or OWN_COURT.search(page.plain, start, one.left))
-    return bool(is_a_courts and not OTHER_BODY.search(page.plain, start, one.left))
-
-
-def _numbers_by_role(one: Docket, two: Docket | None, role: str) -> tuple[str | None, str | None]:
-    """Esas and karar numbers of a decision."""
-    if two is not None:
-        return (one.number, two.number) if role != "karar" else (two.number, one.number)
-    if role == "joint" and (match := JOINT.match(one.number)):
-        year = match[1] or ""
-        return year + match[2], year + match[3]
-    return (None, one.number) if role == "karar" else (one.number, None)
 
 
 def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> str | None:
