@@ -1909,85 +1909,33 @@ def _numbers_by_role(one: Docket, two: Docket | None, role: str) -> tuple[str | 
 ANAPHORA = lazy(
     r"(?:(?:ayni|anilan|adi gecen|mezkur|bahsi gecen|soz konusu|ilgili|ozel)\s+(?:mahkeme|daire|kurul|genel kurul)"
     r"|(?<![a-z] )mahkeme(?:nin|ce|sinin|miz))[a-z]*")
-VERB = lazy(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu](?:r)?)\b[,;]?\s")  # after "... kaldırılmış, dosya" the court is another
+VERB = lazy(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu]r?)\b[,;]?\s")  # after "... kaldırılmış, dosya" the court is another
 SPACED_OUT = lazy(r"(?<![a-z])(?:[a-z] ){3,}[a-z](?![a-z])")
-
-
-def _instance_pattern(name: str) -> str:
-    """A court of first instance as texts write it: "asliye hukuk", "as. huk.", "asl.huk."."""
-    words = [w if len(w) < 4 else rf"(?:{w}|{w[:2]}[a-z]{{0,2}}\.)" for w in Page(name).plain.split()]
-    return r"\s?".join(words)
-
-
-_INSTANCES = "|".join(_instance_pattern(name) for name in sorted(INSTANCES, key=len, reverse=True))
-_LETTERS = "|".join(filter(None, INSTANCES.values()))
-_NAMES = list(COURTS)
+INSTANCE_PATTERNS = {  # "asliye hukuk", "as. huk.", "asl.huk."; the longest names first
+    name: r"\s?".join(word if len(word) < 4 else rf"(?:{word}|{word[:2]}[a-z]{{0,2}}\.)" for word in Page(name).plain.split())
+    for name in sorted(INSTANCES, key=len, reverse=True)}
 COURT = lazy(r"\b(?:" + "|".join(
-    [f"(?P<c{i}>(?:{pattern.replace('?P<n>', f'?P<n{i}>')})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
-    + [rf"(?P<instance>(?:{_INSTANCES})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)(?!\s+sifat)|(?:{_LETTERS})(?![a-z]))"]) + ")")
-CONNECTING = r"[\s,:;()|/'.-]*"
-DATE_BEFORE = lazy(
-    rf"(?:{CONNECTING}(?:tarih(?:li|inde)?|gun(?:lu)?|t|ve|karar[a-z]*|ilam[a-z]*|tarihi|numarasi|sayisi"
-    rf"|verdigi|verilen|sayili|esas|e|k|no)\b){{0,5}}{CONNECTING}")
-DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
-DATE_AND_COURT = lazy(r"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?|t\.)[\s,]*(?:ve\s)?(?:[a-z]+\s){0,2}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?")
-DATE_AFTER = lazy(
-    rf"(?:{CONNECTING}(?:sayili|nolu|numarali|karar(?=\s*t)|(?:karar|ilam)[a-z]*(?=\s(?:\(|\S+\starihinde\sver))"
-    rf"|tarihi?|k\.?t|t|ve|lu|gunlu)(?![a-z])){{0,4}}{CONNECTING}")
-DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış"
-    rf"\s?(?:basvuru\s)?(?:{SAYILI}\s)?(?:bireysel\s)?(?:basvuru|dosya|dava|karar)[a-z]*"
-    r"(?:\s(?:hakkinda|uzerine|bakimindan|yonunden|icin))?,?"
-    rf"\s(?:{UNNAMED_DATE}\starihinde\syapil[a-z]*(?:\solup)?,?\s)?(?P<day>{UNNAMED_DATE})(?:'[td][ae]n?|\starihinde|\sgunu)"
-    r"\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
-    r"(?:karara bagla|karar ver|kararini ver|ihlal|huk[um]m|sonuclandir|red|kabul|verdi|verilen|verilmis|esastan)")
-FILED = lazy(rf"\s?{SAYILI}\s(?:bireysel\s)?basvuru(?!(?:su)?n?da)[a-z]*\s(?!hakk|uzer|kar|no|ilis|yon|bak)")
-INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
-DATE_OF_OTHER = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor": the date of what comes next
-    rf"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?)\s*(?:ve|,)?\s*(?:[ek]\s?[.:]|esas|\d|yargitay|danistay)"
-    rf"|['\s]*(?:tarihli|gunlu)\s(?!(?:[a-z]+\s){{0,2}}{NOUN}|sayili)")
-COURT_BEHIND = lazy(rf"\s?(?:{SAYILI}|tarihli)\s")  # "4/11 sayılı İçtihadı Birleştirme Kararı"
-COURT_IN_BRACKETS = lazy(r"[^()\n]{0,60}[(\[]")  # "12/1/2022, § 48 (AYM)"
-DATE_LABEL = lazy(r"karar(?:in)? (?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
-OTHER_DATE = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
-
-
-def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Found]:
-    """Decisions and case files of courts, from the raw numbers and the dates of a text."""
-    used: set[int] = set()
-    days, floor, court = [date.start for date in dates], 0, None
-    for case in _cases(page, _dockets(page, raw)):
-        one, two, role, right = case
-        if role in ("", "other"):
-            continue
-        court = _court(page, floor, one.left, right, court)
-        if not _is_decision(page, case, court, floor):
-            continue
-        esas, karar = _numbers_by_role(one, two, role)
-        date = _decision_date(page, dates, bisect.bisect_right(days, one.left), used, floor, one.left, right) if dates else None
-        yield Found("decision", min(one.left, one.start), right, {"court": court or None, "esas": esas, "karar": karar, "date": date})
-        floor = right
+    [rf"(?P<c{i}>(?:{pattern.replace('?P<n>', f'?P<n{i}>')})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
+    + [rf"(?P<instance>(?:{'|'.join(INSTANCE_PATTERNS.values())})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)(?!\s+sifat)"
+       rf"|(?:{'|'.join(filter(None, INSTANCES.values()))})(?![a-z]))"]) + ")")
+COURT_BEHIND = lazy(rf"\s?(?:{SAYILI}|tarihli)\s|[^()\n]{{0,60}}[(\[]")  # "4/11 sayılı İçtihadı Birleştirme Kararı", "§ 48 (AYM)"
 
 
 def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> str | None:
-    """Name of the court a number belongs to; None where none is named, "" for an office that is no court."""
-    plain = page.plain
-    if behind := COURT_BEHIND.match(plain, right):
-        after = _court_names(page, behind.end(), behind.end() + 90)
-        if after and _is_lead(page, behind.end(), after[0][0]):
-            return after[0][2]
+    """Name of the court a number belongs to: the last one before it in its sentence, one just behind it, or that of the decision before.
+    None where none is named, "" for an office that is no court."""
     start = _sentence_start(page, left, min(300, left - floor), headings=False)
     names = _court_names(page, start, left)
-    gap = plain[names[-1][1] if names else start:left]
-    if len(gap) > 5 and ANAPHORA.search(gap):
+    gap = page.plain[names[-1][1] if names else start:left]
+    if ANAPHORA.search(gap):
         return None
     if names:
         return names[-1][2]
-    if start == floor and len(gap) < 160 and inherited is not None and not VERB.search(gap):
-        return inherited
-    near = plain[right:right + 61]
-    in_brackets = COURT_IN_BRACKETS.match(plain, right) if "(" in near or "[" in near else None
-    after = _court_names(page, in_brackets.end(), in_brackets.end() + 40) if in_brackets else []
-    return after[0][2] if after and _is_lead(page, in_brackets.end(), after[0][0]) else None  # type: ignore[union-attr]
+    if behind := COURT_BEHIND.match(page.plain, right):
+        names = _court_names(page, behind.end(), behind.end() + 90)
+        if names and _is_lead(page, behind.end(), names[0][0]):
+            return names[0][2]
+    return inherited if start == floor and len(gap) < 160 and not VERB.search(gap) else None
 
 
 def _is_lead(page: Page, start: int, end: int) -> bool:
@@ -1998,24 +1946,22 @@ def _is_lead(page: Page, start: int, end: int) -> bool:
 
 def _court_names(page: Page, start: int, end: int) -> list[tuple[int, int, str]]:
     """Names of courts in a stretch, as the norm has them, each with its place; "" for an office that is no court."""
-    if end - start < 5:
-        return []
     window = SPACED_OUT.sub(lambda m: m[0].replace(" ", "").ljust(len(m[0])), page.plain[start:end])
     names: list[tuple[int, int, str]] = []
     for match in COURT.finditer(window):
         at, stop = start + match.start(), start + match.end()
         if names and names[-1][2] in ("Yargıtay", "Danıştay") and at - names[-1][1] < 16:
             names.pop()  # "Yargıtay (Kapatılan) 6. Hukuk Dairesi"
-        if match["instance"]:
-            names.append((at, stop, _instance_name(page, at, stop, match["instance"])))
-            continue
-        index = next(i for i in range(len(_NAMES)) if match[f"c{i}"])
-        name = _NAMES[index]
-        if "{n}" in name:
-            number = match[f"n{index}"]
-            digits = re.match(r"\d+", number)
-            name = name.replace("{n}", digits[0] if digits else _sign(page, 0, number.strip()))
-        names.append((at, stop, name.replace("{city}", _city(page, at)).strip() if "{city}" in name else name))
+        if match.lastgroup == "instance":
+            name = _instance_name(page, at, stop, match[0])
+        else:
+            index = int((match.lastgroup or "")[1:])
+            name = list(COURTS)[index]
+            if "{n}" in name:
+                name = name.replace("{n}", _sign(page, 0, re.match(r"\d+|[a-z ]+", match[f"n{index}"])[0].strip()))
+            if "{city}" in name:
+                name = name.replace("{city}", _city(page, at)).strip()
+        names.append((at, stop, name))
     return names
 
 
@@ -2038,10 +1984,35 @@ def _instance_name(page: Page, start: int, end: int, name: str) -> str:
     number = re.search(r"(\d{1,2})\s?\.?\s*$", page.plain[max(0, start - 6):start])
     kind = page.written(start, end)
     if name in INSTANCES.values() or "." in name:  # "ATM", "As. Tic. Mah."
-        long_first = sorted(INSTANCES, key=len, reverse=True)
-        kind = next(full for full in long_first if name == INSTANCES[full] or re.match(_instance_pattern(full), name)) + " Mahkemesi"
+        kind = next(full for full, pattern in INSTANCE_PATTERNS.items() if name == INSTANCES[full] or re.match(pattern, name)) + " Mahkemesi"
     city = _city(page, start - len(number[0]) if number else start)
     return " ".join(part for part in (city, number and f"{number[1]}.", _title(kind)) if part)
+
+
+# -- Decisions: their dates ------------------------------------------------------------------------------------------
+
+CONNECTING = r"[\s,:;()|/'.-]*"
+DATE_BEFORE = lazy(
+    rf"(?:{CONNECTING}(?:tarih(?:li|inde)?|gun(?:lu)?|t|ve|karar[a-z]*|ilam[a-z]*|tarihi|numarasi|sayisi"
+    rf"|verdigi|verilen|sayili|esas|e|k|no)\b){{0,5}}{CONNECTING}")
+DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
+DATE_AND_COURT = lazy(r"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?|t\.)[\s,]*(?:ve\s)?(?:[a-z]+\s){0,2}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?")
+DATE_AFTER = lazy(
+    rf"(?:{CONNECTING}(?:sayili|nolu|numarali|karar(?=\s*t)|(?:karar|ilam)[a-z]*(?=\s(?:\(|\S+\starihinde\sver))"
+    rf"|tarihi?|k\.?t|t|ve|lu|gunlu)(?![a-z])){{0,4}}{CONNECTING}")
+DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış"
+    rf"\s?(?:basvuru\s)?(?:{SAYILI}\s)?(?:bireysel\s)?(?:basvuru|dosya|dava|karar)[a-z]*"
+    r"(?:\s(?:hakkinda|uzerine|bakimindan|yonunden|icin))?,?"
+    rf"\s(?:{UNNAMED_DATE}\starihinde\syapil[a-z]*(?:\solup)?,?\s)?(?P<day>{UNNAMED_DATE})(?:'[td][ae]n?|\starihinde|\sgunu)"
+    r"\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
+    r"(?:karara bagla|karar ver|kararini ver|ihlal|huk[um]m|sonuclandir|red|kabul|verdi|verilen|verilmis|esastan)")
+FILED = lazy(rf"\s?{SAYILI}\s(?:bireysel\s)?basvuru(?!(?:su)?n?da)[a-z]*\s(?!hakk|uzer|kar|no|ilis|yon|bak)")
+INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
+DATE_OF_OTHER = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor": the date of what comes next
+    rf"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?)\s*(?:ve|,)?\s*(?:[ek]\s?[.:]|esas|\d|yargitay|danistay)"
+    rf"|['\s]*(?:tarihli|gunlu)\s(?!(?:[a-z]+\s){{0,2}}{NOUN}|sayili)")
+DATE_LABEL = lazy(r"karar(?:in)? (?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
+OTHER_DATE = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
 
 
 def _decision_date(page: Page, dates: list[Found], at: int, used: set[int], floor: int, left: int, right: int) -> str | None:
@@ -2069,6 +2040,23 @@ def _decision_date(page: Page, dates: list[Found], at: int, used: set[int], floo
             used.add(date.start)
             return str(date.norm["iso"])
     return None
+
+
+def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Found]:
+    """Decisions and case files of courts, from the raw numbers and the dates of a text."""
+    used: set[int] = set()
+    days, floor, court = [date.start for date in dates], 0, None
+    for case in _cases(page, _dockets(page, raw)):
+        one, two, role, right = case
+        if role in ("", "other"):
+            continue
+        court = _court(page, floor, one.left, right, court)
+        if not _is_decision(page, case, court, floor):
+            continue
+        esas, karar = _numbers_by_role(one, two, role)
+        date = _decision_date(page, dates, bisect.bisect_right(days, one.left), used, floor, one.left, right) if dates else None
+        yield Found("decision", min(one.left, one.start), right, {"court": court or None, "esas": esas, "karar": karar, "date": date})
+        floor = right
 
 
 # -- All together ----------------------------------------------------------------------------------------------------
