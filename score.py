@@ -1991,61 +1991,44 @@ def _instance_name(page: Page, start: int, end: int, name: str) -> str:
 
 # -- Decisions: their dates ------------------------------------------------------------------------------------------
 
-CONNECTING = r"[\s,:;()|/'.-]*"
-DATE_BEFORE = lazy(
-    rf"(?:{CONNECTING}(?:tarih(?:li|inde)?|gun(?:lu)?|t|ve|karar[a-z]*|ilam[a-z]*|tarihi|numarasi|sayisi"
-    rf"|verdigi|verilen|sayili|esas|e|k|no)\b){{0,5}}{CONNECTING}")
-DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
-DATE_AND_COURT = lazy(r"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?|t\.)[\s,]*(?:ve\s)?(?:[a-z]+\s){0,2}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?")
-DATE_AFTER = lazy(
-    rf"(?:{CONNECTING}(?:sayili|nolu|numarali|karar(?=\s*t)|(?:karar|ilam)[a-z]*(?=\s(?:\(|\S+\starihinde\sver))"
-    rf"|tarihi?|k\.?t|t|ve|lu|gunlu)(?![a-z])){{0,4}}{CONNECTING}")
-DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış"
-    rf"\s?(?:basvuru\s)?(?:{SAYILI}\s)?(?:bireysel\s)?(?:basvuru|dosya|dava|karar)[a-z]*"
-    r"(?:\s(?:hakkinda|uzerine|bakimindan|yonunden|icin))?,?"
-    rf"\s(?:{UNNAMED_DATE}\starihinde\syapil[a-z]*(?:\solup)?,?\s)?(?P<day>{UNNAMED_DATE})(?:'[td][ae]n?|\starihinde|\sgunu)"
-    r"\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
-    r"(?:karara bagla|karar ver|kararini ver|ihlal|huk[um]m|sonuclandir|red|kabul|verdi|verilen|verilmis|esastan)")
-FILED = lazy(rf"\s?{SAYILI}\s(?:bireysel\s)?basvuru(?!(?:su)?n?da)[a-z]*\s(?!hakk|uzer|kar|no|ilis|yon|bak)")
+GLUE = (r"[\s,:;()|/'.-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t|ve|lu|karar[a-z]*|ilam[a-z]*|numarasi|numarali|sayi(?:si|li)|nolu"
+        r"|verdigi|verilen|esas|e|k|no)\b[\s,:;()|/'.-]*){0,6}")
+TIED_BEFORE = lazy(rf"'?[a-z]*{GLUE}(?:(?:[a-z]+\s){{0,2}}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?@(?:.*@)?'?[a-z]*{GLUE})?", re.S)  # @: a court's name
+TIED_BEHIND = lazy(GLUE)
 INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
-DATE_OF_OTHER = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor": the date of what comes next
+FILED = lazy(rf"\s?{SAYILI}\s(?:bireysel\s)?basvuru(?!(?:su)?n?da)")
+UP_TO_A_DAY = lazy(r"[a-z'\s,]{0,80}")
+DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış", "19.2.2015 gününde oybirliğiyle karar verildi"
+    r"(?:'[td][ae]n?|\s(?:tarih|gun)[a-z]*)\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
+    r"(?:karara bagla|karar(?:ini)? ver|ihlal|huk[um]m|sonuclandir|red|kabul|veri?[dlm]|esastan)")
+LABELLED = lazy(r"karar(?:in)? (?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
+OF_ANOTHER_ACT = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
+OF_WHAT_FOLLOWS = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor"
     rf"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?)\s*(?:ve|,)?\s*(?:[ek]\s?[.:]|esas|\d|yargitay|danistay)"
     rf"|['\s]*(?:tarihli|gunlu)\s(?!(?:[a-z]+\s){{0,2}}{NOUN}|sayili)")
-DATE_LABEL = lazy(r"karar(?:in)? (?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
-OTHER_DATE = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
 
 
-def _decision_date(page: Page, dates: list[Found], at: int, used: set[int], floor: int, left: int, right: int) -> str | None:
-    """The decision's own date: tied to its numbers by nothing but connecting words and its court. `at`: the first date behind."""
-    plain = page.plain
-    decided = DECIDED.match(plain, right)
-    if decided and (day := next((date for date in dates[at:at + 4] if date.start == decided.start("day")), None)):
-        used.add(day.start)
-        return str(day.norm["iso"])
-    if at and not FILED.match(plain, right) and dates[at - 1].end >= max(floor, left - 160) and dates[at - 1].start not in used:
-        date = dates[at - 1]
-        names = _court_names(page, date.end, left)
-        past_court = names and DATE_AND_COURT.fullmatch(plain, date.end, names[0][0]) and DATE_BEFORE.fullmatch(
-            re.sub("^(?:'?[a-z]+)", "", plain[names[-1][1]:left]))
-        if (past_court or DATE_BEFORE.fullmatch(plain, date.end, left)) and not OTHER_DATE.search(plain, max(0, date.start - 24), date.start):
-            used.add(date.start)
-            return str(date.norm["iso"])
-    for i, date in enumerate(dates[at:at + 4]):
-        if date.end <= right:  # between the two numbers
-            used.add(date.start)
-            return str(date.norm["iso"])
-        is_tied = not i and (tie := DATE_AFTER.match(plain, right)) and tie.end() == date.start
-        is_labelled = date.start - right < 400 and DATE_LABEL.search(plain, max(right, date.start - 30), date.start)
-        if date.start >= right and (is_tied or is_labelled) and not DATE_OF_OTHER.match(plain, date.end):
-            used.add(date.start)
-            return str(date.norm["iso"])
+def _decision_date(page: Page, dates: list[Found], floor: int, left: int, right: int) -> Found | None:
+    """The decision's own date: between its numbers, the day it was decided on, or tied to its numbers by nothing but connecting words and its court."""
+    plain, at = page.plain, bisect.bisect_right(dates, left, key=lambda date: date.start)
+    before, behind = dates[at - 1:at], dates[at:at + 4]
+    for date in behind:
+        if date.end <= right or (UP_TO_A_DAY.fullmatch(plain, right, date.start) and DECIDED.match(plain, date.end)):
+            return date
+    for date in before:
+        if date.start >= max(floor, left - 180) and not FILED.match(plain, right) and not OF_ANOTHER_ACT.search(plain, max(0, date.start - 24), date.start) \
+                and TIED_BEFORE.fullmatch(COURT.sub("@", plain[date.end:left])):
+            return date
+    for date in behind:
+        is_labelled = LABELLED.search(plain, max(right, date.start - 30), date.start)
+        if (is_labelled or (TIED_BEHIND.fullmatch(plain, right, date.start))) and not OF_WHAT_FOLLOWS.match(plain, date.end):
+            return date
     return None
 
 
 def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Found]:
     """Decisions and case files of courts, from the raw numbers and the dates of a text."""
-    used: set[int] = set()
-    days, floor, court = [date.start for date in dates], 0, None
+    floor, court = 0, None
     for case in _cases(page, _dockets(page, raw)):
         one, two, role, right = case
         if role in ("", "other"):
@@ -2054,9 +2037,9 @@ def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Fou
         if not _is_decision(page, case, court, floor):
             continue
         esas, karar = _numbers_by_role(one, two, role)
-        date = _decision_date(page, dates, bisect.bisect_right(days, one.left), used, floor, one.left, right) if dates else None
-        yield Found("decision", min(one.left, one.start), right, {"court": court or None, "esas": esas, "karar": karar, "date": date})
-        floor = right
+        date = _decision_date(page, dates, floor, one.left, right)
+        yield Found("decision", min(one.left, one.start), right, {"court": court or None, "esas": esas, "karar": karar, "date": date and date.norm["iso"]})
+        floor = max(right, date.end if date else 0)
 
 
 # -- All together ----------------------------------------------------------------------------------------------------
