@@ -2001,6 +2001,7 @@ UP_TO_A_DAY = lazy(r"[a-z'\s,]{0,80}")
 DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış", "19.2.2015 gününde oybirliğiyle karar verildi"
     r"(?:'[td][ae]n?|\s(?:tarih|gun)[a-z]*)\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
     r"(?:karara bagla|karar(?:ini)? ver|ihlal|huk[um]m|sonuclandir|red|kabul|veri?[dlm]|esastan)")
+CLOSING = lazy(r"['\s]*(?:tarih|gun)[a-z]*\s(?:oy\s?(?:birligi|coklugu)[a-z]*|kesin|ile|olarak|olmak|uzere|[,\s])+karar veril")
 LABELLED = lazy(r"karar(?:in)? (?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
 OF_ANOTHER_ACT = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
 OF_WHAT_FOLLOWS = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor"
@@ -2023,6 +2024,8 @@ def _decision_date(page: Page, dates: list[Found], floor: int, left: int, right:
         is_labelled = LABELLED.search(plain, max(right, date.start - 30), date.start)
         if (is_labelled or (TIED_BEHIND.fullmatch(plain, right, date.start))) and not OF_WHAT_FOLLOWS.match(plain, date.end):
             return date
+    if not floor and dates and CLOSING.match(plain, dates[-1].end):  # a text with a decision's number above and its date in the last line
+        return dates[-1]
     return None
 
 
