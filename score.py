@@ -1676,6 +1676,7 @@ def _add_details(page: Page, found: list[Found]) -> None:
 # -- Official Gazette and communiqués --------------------------------------------------------------------------------
 
 GAZETTE = lazy(r"r(?<![a-z]r)(?:esmi\s{1,2}gazete[a-z]*|\.?\s?g(?![a-z])\.?)")
+DIGIT = lazy(r"\d")
 GAZETTE_PIECE = lazy(
     rf"(?<!\d)(?:(?P<date>{UNNAMED_DATE})"
     r"|(?<![^./-]\d{4}/)(?P<no>\d{2}\.?\d{3}|\d{4})(?![\d/.]\d|\d|\s?say[a-z]*\s(?:[a-z]+\s){0,3}(?:kanun|yasa|khk)))"
@@ -1714,7 +1715,7 @@ def _gazettes(page: Page) -> Iterator[Found]:
     """Mentions of the Official Gazette with a date, a number or both, before or after the word."""
     plain, done = page.plain, 0
     for word in GAZETTE.finditer(plain):
-        if word.start() < done:
+        if word.start() < done or not DIGIT.search(plain, max(done, word.start() - 90), word.end() + 90):
             continue
         near = list(GAZETTE_PIECE.finditer(plain, max(done, word.start() - 90), word.end() + 90))
         left, right = map(_first_of_each, _tied(plain, near, *word.span(), GAZETTE_GLUE))
@@ -1749,7 +1750,7 @@ def _communiques(page: Page) -> Iterator[Found]:
     plain, done = page.plain, 0
     for word in COMMUNIQUE.finditer(plain):
         numbers = [AFTER_COMMUNIQUE.match(plain, word.end())]
-        if not numbers[0]:
+        if not numbers[0] and DIGIT.search(plain, max(done, word.start() - 180), word.start()):
             floor = max(done, _sentence_start(page, word.start(), 180))
             last = max(NUMBERED.finditer(plain, floor, word.start()), key=re.Match.start, default=None)
             listed = list(COMMUNIQUE_NUMBERS.finditer(plain, floor, last.start("no"))) if last else []
@@ -1780,7 +1781,7 @@ OTHER_BODIES = (  # whose decisions are no court's
 OTHER = (  # what numbers of other kinds are of
     rf"(?:{OTHER_BODIES}|sorusturma|iddianame|arabuluculuk|takip|icra|fatura|irsaliye|ihale(?! kurul)|police|yevmiye|sira(?!s)|seri|rapor"
     r"|parsel|sicil|donem|teblig|genelge|kanun|yonetmelik|direktif|tuzug|kararname|sirkuler)")
-OTHER_NUMBER = lazy(rf"[^a-z]{OTHER}[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
+OTHER_NUMBER = lazy(rf"[^a-z](?=[a-z]{{3}}){OTHER}[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
 OTHER_AFTER = lazy(rf"[\s,]*(?:{SAYILI}\s)?(?:(?!{NOUN})[a-z]+\s)?(?:{OTHER}|sor\.|a[bt]\b)")
 OTHER_BODY = lazy(rf"\b{OTHER_BODIES}")
 DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
@@ -1927,7 +1928,7 @@ def _court(page: Page, floor: int, left: int, right: int, inherited: str | None)
     start = _sentence_start(page, left, min(300, left - floor), headings=False)
     names = _court_names(page, start, left)
     gap = page.plain[names[-1][1] if names else start:left]
-    if ANAPHORA.search(gap):
+    if len(gap) > 5 and ANAPHORA.search(gap):
         return None
     if names:
         return names[-1][2]
@@ -1946,8 +1947,10 @@ def _is_lead(page: Page, start: int, end: int) -> bool:
 
 def _court_names(page: Page, start: int, end: int) -> list[tuple[int, int, str]]:
     """Names of courts in a stretch, as the norm has them, each with its place; "" for an office that is no court."""
+    if end - start < 5:
+        return []
     window = SPACED_OUT.sub(lambda m: m[0].replace(" ", "").ljust(len(m[0])), page.plain[start:end])
-    names: list[tuple[int, int, str]] = []
+    names = list[tuple[int, int, str]]()
     for match in COURT.finditer(window):
         at, stop = start + match.start(), start + match.end()
         if names and names[-1][2] in ("Yargıtay", "Danıştay") and at - names[-1][1] < 16:
@@ -2040,7 +2043,7 @@ def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Fou
         if not _is_decision(page, case, court, floor):
             continue
         esas, karar = _numbers_by_role(one, two, role)
-        date = _decision_date(page, dates, floor, one.left, right)
+        date = _decision_date(page, dates, floor, one.left, right) if dates else None
         yield Found("decision", min(one.left, one.start), right, {"court": court or None, "esas": esas, "karar": karar, "date": date and date.norm["iso"]})
         floor = max(right, date.end if date else 0)
 
