@@ -1041,7 +1041,7 @@ NOT_LAWS = (  # their articles are not labelled
     "sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk", "taahhutname", "gdpr", "sirkuler", "police",
     "tuzug", r"tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname", "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
 MONTHS = ("ocak", "subat", "mart", "nisan", "mayis", "haziran", "temmuz", "agustos", "eylul", "ekim", "kasim", "aralik")
-PERIODS = {"gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl", "sene": "yıl"}
+PERIODS = {"is gun": "iş günü", "isgun": "iş günü", "gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl", "sene": "yıl"}
 CURRENCIES = {
     "TL": r"tl|try|turk liras[a-z]*|lira(?!z)[a-z]*|¤",
     "USD": r"usd|(?:amerikan |abd )?dolar[a-z]*|\$",
@@ -1185,7 +1185,7 @@ class Page:
 
 # -- Numbers: dates, amounts, rates, durations, and the numbers of decisions and rulings -----------------------------
 
-GROUP = r"(?:[., ]|(?<=[., ]\d{3})\.\s{1,3}|\.\s{1,3}(?=000))\d{3}"  # a thousands group, perhaps after a line break: "1.250.\n000"
+GROUP = r"(?:[., ]|\.\s{1,3}(?=000)|(?<=[., ]\d{3})\.\s{1,3})\d{3}"  # a thousands group, perhaps after a line break: "1.250.\n000"
 DIGITS = rf"(?:\d{{1,3}}(?:{GROUP})+(?:[.,]\d{{1,2}}|,\n\d\d)?(?!\d)|\d+(?:[.,]\d{{1,3}})?(?![.,]?\d))"
 SOFTENED = {"dord": "dort", "bucug": "bucuk"}  # before a vowel: "dördü", "dörder", "buçuğu"
 _NUMBER_WORDS = [*NUMBER_WORD.split("|"), r"dord(?=er\s|u(?!nc))", "bucug(?=u)"]
@@ -1194,38 +1194,26 @@ A_WORD = "(?:" + "|".join(  # NUMBER_WORD by first letters, sooner decided
 SPOKEN = rf"{A_WORD}(?:\s{{0,2}}{A_WORD}){{0,11}}"
 EACH = r"(?:'?s?[ae]r(?=\s))?"  # "üçer aylık"
 IN_WORDS = rf"{SPOKEN}(?:\s{{1,2}}{DIGITS}\s{{1,2}}{SPOKEN}){{0,2}}(?:\s{{1,2}}{DIGITS})?"
-QUANTITY = rf"(?:{DIGITS}{EACH}(?:\s{{0,2}}{IN_WORDS})?|{IN_WORDS}){EACH}"
-RANGE = r"(?:\s?-\s?|\s(?:ila|ile|veya|ya da)\s)"
+QUANTITY = rf"(?:{DIGITS}{EACH}(?:\s{{0,2}}(?=bucuk|yuz|bin|mily){IN_WORDS})?|{IN_WORDS}){EACH}"
 ANY_CURRENCY = "|".join(CURRENCIES.values()).replace("€", EURO)
+SIGN = rf"[%$¤{PER_MILLE}{EURO}]|try|usd|eur|(?:yuzde|binde)(?=\s)"
 MEASURE = lazy(
-    rf"(?P<high>{QUANTITY})(?:\s?\(\s?(?P<again>{QUANTITY})\s?\))?(?:"
-    rf"(?:\s{{1,4}}|(?<=[\d)])\s{{0,4}})'?(?P<period>is\s?gun|gun|hafta|ay|yil|sene)"
-    rf"|[.,]?\s?-?\s{{0,4}}(?P<currency>{ANY_CURRENCY})(?![a-z])"
-    rf"(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?(?:(?:'[a-z]{{1,5}})?\s?\([^()\d]{{2,90}}\))?"
-    r"|\s?%(?!\s?\d))")
-LOW = lazy(rf"(?<=[\s(\"])(?P<low>{QUANTITY}){RANGE}$")  # the first end of a range, looked for before the second
-SCALE = r"(?:bin|milyon|milyar)"
-SCALED = rf"{DIGITS}(?:\s{{0,2}}(?:bucuk\s)?{SCALE}(?![a-z]{{4}})(?:\s\d{{1,3}}\s{SCALE}(?![a-z]{{4}}))?)?"  # "1,2 milyon", "1 milyon 250 bin"
-SIGN_MONEY = lazy(rf"(?P<currency>[$¤{EURO}]|try|usd|eur)\s?(?:(?P<low>{SCALED})\s?-\s?(?![\d.]+[/-]))?(?P<high>{SCALED})"
-                        r"(?:(?<=[a-z])[a-z]{1,3})?(?:\s?\([^()\d]{2,90}\))?")
-SAME_AGAIN = lazy(  # "yüz elli bin Türk lirası (150.000 TL)"
-    rf"(?:'[a-z]{{1,5}})?\s?\(\s?(?P<sign>[$¤{EURO}])?\s?(?P<high>{QUANTITY})[.,]?\s?-?\s{{0,4}}(?:(?P<currency>{ANY_CURRENCY})(?![a-z]))?"
-    rf"(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?\s?\)")
-RATE = lazy(
-    rf"(?:[%{PER_MILLE}]\s{{0,2}}|(?<![a-z])(?:yuzde|binde)\s{{1,2}})(?P<low>{QUANTITY}(?!\d))"
-    rf"(?:{RANGE}(?:yuzde |binde |[%{PER_MILLE}]\s?)?(?P<high>{QUANTITY})(?![\d.]|\s(?:gun|ay|yil|tl|lira)))?"
-    rf"(?:\s?\(\s?(?:%|yuzde |binde )?\s?{QUANTITY}\s?\))?")
+    rf"(?:(?P<sign>{SIGN})\s{{0,2}})?(?:(?P<low>{QUANTITY})(?:\s?-\s?|\s(?:ila|ile|veya|ya da)\s)(?:(?P=sign)\s?)?)?(?P<high>{QUANTITY})"
+    rf"(?:\s?\(\s?{QUANTITY}\s?\))?(?(sign)(?(low)(?!\d|\s(?:gun|ay|yil|tl|lira)))|(?:"
+    rf"(?:\s{{1,4}}|(?<=[\d)])\s{{0,4}})'?(?P<period>{'|'.join(PERIODS)})"
+    rf"|[.,]?\s?-?\s{{0,4}}(?P<currency>{ANY_CURRENCY})(?![a-z])(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?"
+    r"|\s?(?P<percent>%)(?!\s?\d)))")
+AGAIN = lazy(r"(?:'[a-z]{1,5})?\s?\(\s?(?:yalniz\s)?")  # "yüz elli bin Türk lirası (150.000 TL)"
 SHARE = lazy(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*)?(?![a-z])")  # "üçte ikisi"
 FRACTION = lazy(r"(?P<part>\d{1,3})/(?P<whole>\d{1,3})(?![\d/%]|\.\d)")
 SHARE_AFTER = lazy(r"'(?:[sn]?[iu](?!nc)|l[iu]k|[sn]?[ae]r\s(?:pay|hisse))"
-                         r"|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
+                   r"|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
 SHARE_BEFORE = lazy(r"(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa)\s)[a-z]+\s){0,2}$")
-SHARE_ENDING = lazy(r"'?(?:[sn]?[ae]r)?(?![\w/])")
 NUMBER_START = lazy(  # one set of signs first: the search engine then looks for these only
-    rf"[\d\s(\"/%{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD})"
-    rf"|(?<=\d)(?:(?<=(?:try|usd|eur).\d)|(?!\d{{0,3}}[,;]\s[^\s\d(tluade$¤{EURO}-]))|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
+    rf"[\d\s(\"/%{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
+    rf"|(?<=\d)(?!\d{{0,3}}[,;]\s[^\s\d(tluade$¤{EURO}-])|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
 WORD_IN_USE = lazy(  # most "bir" are not
-    rf"{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
+    rf"(?:{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)|{SIGN})")
 VALUE_SIGNS = "%$¤" + PER_MILLE + EURO
 NUMBER_RUN = lazy(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
 DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
@@ -1236,7 +1224,6 @@ DASH_DIGITS = (r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\
                r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?)?\(\w{1,8}[-/][\w./ -]{1,30}\)|\.?\(\w{1,8}\)\.?)")
 SHAPES = lazy("|".join((
     rf"(?P<date>{DATE})",
-    r"(?P<words>\d{1,3}'[td][ea]\s)",
     r"(?P<rekabet>\d\d\s?-\s?\d{1,3}\s?/\s?\d{1,4}\s?-\s?(?:\d{1,4}|m)(?![\w/]))",
     rf"(?P<ozelge>\d{{8}}(?=\s?-){DASH_DIGITS}{{1,8}})",
     r"(?P<kik>\d{4}/(?:u[hym]\.?[iv]{1,3}|[md]k(?:\.d)?)[.\s]?-?\s?\d+)",
@@ -1267,7 +1254,7 @@ def number_value(written: str, money: bool = False) -> Number | None:
     return None if len(numbers) != 1 or isinstance(numbers[0], str) else numbers[0]
 
 
-def _value(kind: str, start: int, end: int, value: Number | None, unit: str = "", whole: Number = 1) -> list[Found]:
+def _value(kind: str, start: int, end: int, value: Number | None, unit: str | None = None, whole: Number = 1) -> list[Found]:
     """An amount, a rate (so many parts of a `whole`) or a duration; nothing where the number has no value."""
     if not value:
         return []
@@ -1286,20 +1273,19 @@ def _iso(match: re.Match[str]) -> str | None:
 
 def _numbers(page: Page) -> list[Found]:
     """Everything that starts with a digit, a number word or a sign. Numbers of decisions come out raw, as "docket"."""
-    plain, at, floor, numbers = page.plain, 0, 0, []
+    plain, at, numbers = page.plain, 0, list[Found]()
     while match := NUMBER_START.search(plain, at):
         start = match.start()
         sign = plain[start]
         if sign.isdigit():
-            found = _shape(page, start, at) or _measure(page, start, floor)
+            found = _shape(page, start, at) or _measure(page, start) or _share(page, start)
         elif sign in VALUE_SIGNS:
-            found = _rate(page, start) or _signed_amount(page, start)
+            found = _measure(page, start)
         else:
             start += 1
-            in_use = WORD_IN_USE.match(plain, start)
-            found = _rate(page, start) or _share(page, start) or _measure(page, start, floor) if in_use else []
+            found = _measure(page, start) or _share(page, start) if WORD_IN_USE.match(plain, start) else []
         if found:
-            at = floor = found[-1].end
+            at = found[-1].end
             numbers += found
         else:
             at = NUMBER_RUN.match(plain, start).end()  # type: ignore[union-attr]
@@ -1315,8 +1301,6 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
     if kind == "date":
         iso = _iso(match)
         return [Found("date", start, end, {"iso": iso})] if iso else []
-    if kind == "words":
-        return _share(page, start)
     is_rest = page.plain[start - 1] in "-/,0123456789" and start - 1 != floor
     if is_rest and not MARK_DASH.search(page.plain, max(0, start - 4), start):
         return []
@@ -1340,77 +1324,46 @@ def _ruling(page: Page, start: int, end: int) -> list[Found]:
 def _share(page: Page, start: int) -> list[Found]:
     """A fraction in words, "üçte ikisi", or in digits where the words beside it say that it is a share: "payın 3/8'i"."""
     plain = page.plain
-    if match := SHARE.match(plain, start):
-        whole, part = number_value(match["whole"].rstrip("'")), number_value(match["part"].rstrip("'"))
-    elif (match := FRACTION.match(plain, start)) and (SHARE_AFTER.match(plain, match.end()) or (SHARE_BEFORE.search(plain, max(0, start - 30), start)
-                                                      and SHARE_ENDING.match(plain, match.end()))):
-        whole, part = int(match["whole"]), int(match["part"])
-    else:
+    match = SHARE.match(plain, start)
+    if not match and (match := FRACTION.match(plain, start)):
+        is_share = SHARE_AFTER.match(plain, match.end()) or SHARE_BEFORE.search(plain, max(0, start - 30), start)
+        match = match if is_share else None
+    if not match:
         return []
-    return _value("rate", start, match.end(), part, "", whole) if whole and part and part <= whole else []
+    whole, part = number_value(match["whole"].rstrip("'")), number_value(match["part"].rstrip("'"))
+    return _value("rate", start, match.end(), part, None, whole) if whole and part and part <= whole else []
 
 
-def _rate(page: Page, start: int) -> list[Found]:
-    """A percentage or a per-mille value, in digits or words; both ends of a range."""
-    match = RATE.match(page.plain, start)
+def _measure(page: Page, start: int) -> list[Found]:
+    """An amount, a rate or a duration, its sign before or behind its number; both ends of a range; once where it is said twice."""
+    plain, match = page.plain, MEASURE.match(page.plain, start)
     if match is None:
         return []
-    whole = 100 if page.plain[start] in "%y" else 1000
-    low, high = number_value(match["low"]), match["high"] and number_value(match["high"])
-    if not high:
-        return _value("rate", start, match.end(), low, "", whole)
-    return _value("rate", start, match.end("low"), low, "", whole) + _value("rate", match.start("high"), match.end(), high, "", whole)
-
-
-def _signed_amount(page: Page, start: int) -> list[Found]:
-    """An amount with its currency in front: "₺690.000"."""
-    match = SIGN_MONEY.match(page.plain, start)
-    if match is None:
-        return []
-    unit, scale = _currency(match["currency"]), re.fullmatch(rf"\d+ ({SCALE})", match["high"])
-    low = match["low"] and number_value(match["low"] + (f" {scale[1]}" if scale and match["low"].isdigit() else ""), True)
-    found = _value("amount", start, match.end("low"), low, unit) if low else []
-    return found + _value("amount", match.start("high") if low else start, match.end(), number_value(match["high"], True), unit)
-
-
-def _currency(written: str) -> str:
-    return next(unit for unit, signs in CURRENCIES.items() if re.fullmatch(signs.replace("€", EURO), written))
-
-
-def _kurus(match: re.Match[str]) -> Number:
-    return Fraction(number_value(match["kurus"]) or 0) / 100 if match["kurus"] else 0
-
-
-def _measure(page: Page, start: int, floor: int) -> list[Found]:
-    """An amount, a duration or a rate written behind its number, with the first end of a range before it."""
-    plain = page.plain
-    if plain[start - 4:start - 1] in ("try", "usd", "eur"):
-        return _signed_amount(page, start - 4)
-    match = MEASURE.match(plain, start)
-    if match is None:
-        return []
-    end, kind, unit = match.end(), "rate", ""
+    kind, unit, whole, end = "amount", None, 1, match.end()
+    sign = match["sign"] or match["currency"] or "%"
     if match["period"]:
-        name = "".join(match["period"].split())
-        ending = UNIT_ENDING[{"isgun": "gun", "sene": "hafta"}.get(name, name)].match(plain, end)
-        if ending is None or (name in ("gun", "yil", "sene") and re.fullmatch(r"(?:19|20)\d\d", match["high"])):
+        name = " ".join(match["period"].split())
+        ending = UNIT_ENDING[{"is gun": "gun", "isgun": "gun", "sene": "hafta"}.get(name, name)].match(plain, end)
+        if ending is None or (name != "ay" and re.fullmatch(r"(?:19|20)\d\d", match["high"])):
             return []
-        kind, end, unit = "duration", ending.end(), PERIODS.get(name, "iş günü")
-    elif match["currency"]:
-        kind, unit = "amount", _currency(match["currency"])
-    whole = 100 if kind == "rate" else 1
-    found, value = [], number_value(match["high"], kind == "amount")
-    is_range = plain[max(0, start - 6):start].rstrip().endswith(("-", "ila", "ile", "veya", "ya da"))
-    if is_range and (low := LOW.search(plain, max(floor, start - 60), start)):
-        scale = re.fullmatch(r"\d+ (bin|milyon|milyar)", match["high"]) if low["low"].isdigit() else None  # "50-60 bin TL"
-        first = number_value(low["low"] + (f" {scale[1]}" if scale else ""), kind == "amount")
-        found = _value(kind, *low.span("low"), first, unit, whole)
-    value = value and value + _kurus(match)
-    again = SAME_AGAIN.match(plain, end) if kind == "amount" else None
-    is_same_unit = again and _currency(again["sign"] or again["currency"] or match["currency"]) == unit
-    if again and is_same_unit and value == (number_value(again["high"], True) or 0) + _kurus(again):
-        end = again.end()
-    return found + _value(kind, start, end, value, unit, whole)
+        kind, unit, end = "duration", PERIODS[name], ending.end()
+    elif sign in ("%", PER_MILLE, "yuzde", "binde"):
+        kind, whole = "rate", 100 if sign in ("%", "yuzde") else 1000
+    else:
+        unit = next(unit for unit, signs in CURRENCIES.items() if re.fullmatch(signs.replace("€", EURO), sign))
+    low, high = match["low"], number_value(match["high"], kind == "amount")
+    scale = re.fullmatch(r"\d+ (bin|milyon|milyar)", match["high"])
+    if low and low.isdigit() and scale:  # "50-60 bin TL"
+        low = f"{low} {scale[1]}"
+    if high and match["kurus"]:
+        high += Fraction(number_value(match["kurus"]) or 0) / 100
+    first = _value(kind, start, match.end("low"), number_value(low, kind == "amount"), unit, whole) if low else []
+    found = _value(kind, match.start("high") if first else start, end, high, unit, whole)
+    bracket = AGAIN.match(plain, end) if kind != "duration" else None
+    again = _measure(page, bracket.end()) if bracket and found else []
+    if again and again[0].norm == found[0].norm:
+        found = [found[0]._replace(end=again[0].end)]
+    return first + found
 
 
 # -- Statutes --------------------------------------------------------------------------------------------------------
