@@ -1038,7 +1038,7 @@ SPELLINGS = {"AY": "Anayasa", "MK": "TMK", "eBK": "BK"}  # further abbreviations
 OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK", "medeni": "TMK", "kdv": "KDVK"}
 CAPITALS_ONLY = ("HK", "BK", "AY", "MK", "FKK", "İMK")  # in small letters these are other words ("hk.", "ay")
 NOT_LAWS = (  # their articles are not labelled
-    "sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk", "taahhutname", "gdpr", "sirkuler", "police",
+    "(?<!haklari )sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk", "taahhutname", "gdpr", "sirkuler", "police",
     "tuzug", r"tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname", "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
 MONTHS = ("ocak", "subat", "mart", "nisan", "mayis", "haziran", "temmuz", "agustos", "eylul", "ekim", "kasim", "aralik")
 PERIODS = {"is gun": "iş günü", "isgun": "iş günü", "gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl", "sene": "yıl"}
@@ -1396,6 +1396,7 @@ SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
     rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
 NUMBER_BEFORE = lazy(r"(?:devami|vd\.|takip|nc[iu]\b|\d[a-z)]?|[./(-][a-z]\)?|[.)])\s{0,2}$")
 ARTICLE = lazy(rf"(?P<kind>{KIND})?(?:(?P<no>{ARTICLE_NO})(?P<parts>{PARTS})|(?P<ordinal>{ORDINAL}))")
+SHORT_SIGN = lazy(r"(?P<next>(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?(?=[a-z]))?(?P<sign>(?!f\.|f\s|f\d)[a-z]+|\d+)")
 RANGE_SIGN = lazy(rf"{ORDINAL_END}?(?:\s?-\s?|\s?ila\s?)")
 AND_ON = lazy(r"\.?\s?(?:vd\b\.?|v\.\s?d\.|ve devam[a-z]*|ve mutea[a-z]*|ve sonra[a-z]*)")
 SIGN = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}}|(?![bs]u\b)[a-z]{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
@@ -1411,11 +1412,11 @@ FULL_NAMES = {name: law for law, (_, name) in LAWS.items() if name} | OTHER_NAME
 _ABBREVIATION = "|".join(r"\.?\s?".join(a) if len(a) < 4 and a.endswith("k") else r"\.?".join(a) if len(a) < 7 else a
                          for a in sorted(ABBREVIATIONS, key=len, reverse=True))
 _FULL_NAME = "|".join(sorted(FULL_NAMES, key=len, reverse=True)).replace(" ", r"\s{1,2}")
-LAW = lazy(
-    rf"(?<![a-z\d])(?:(?P<abbreviation>{_ABBREVIATION})(?:(?![a-z])|(?=n[iu]n))"
-    r"|(?P<number>\d{3,4})(?=\s?(?:sayili|s\.|sk\b|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)"
+LAW = lazy(  # "HMK (6100)" and "4721 sayılı Türk Medeni Kanunu" are one mention each
+    rf"(?<![a-z\d])(?:(?P<abbreviation>{_ABBREVIATION})(?:(?![a-z])|(?=n[iu]n))(?:\s?\(\d{{3,4}}\))?"
+    r"|(?P<number>\d{3,4})(?=\s?(?:sayili|s\.|sk\b|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)(?:(?:(?! ile )[^\d'])*?\b(?:kanun|yasa))?"
     rf"|(?<!deniz )(?<!basin )(?P<name>{_FULL_NAME})(?:\s{{1,2}}(?:kanun|yasa)|(?<=sozlesmesi))"
-    r"|(?P<other>kanun|yasa|teblig|yonetmelig|yonetmelik)(?![ie]n?\b|lar|al))")
+    r"|(?P<other>(?:kanun|yasa|teblig|yonetmeli[gk])(?:['a-z]*[iu]n|s?[iu])?(?![a-z])))")
 LAST_WORD = lazy(r"([a-z]{3,6})(?:'[a-z]{1,4})?\.?\s*$")
 HEAD_KIND = lazy(rf"(?<![a-z])(?P<kind>{KIND})(?:m(?:adde(?:ler[a-z]*|si)?|ad|d)?\.?\s{{0,2}})?\(?$")
 CONTRACT = lazy(rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?$")
@@ -1503,25 +1504,18 @@ def _law_before(page: Page, start: int, floor: int, carried: Law) -> Law | None:
         return Law(carried.name, start)
     begin = _sentence_start(page, start, min(start - floor, 300))
     window = page.plain[begin:start]
-    if CONTRACT.search(window[-90:]) and "insan haklari sozlesmesi" not in window[-50:]:
+    if CONTRACT.search(window[-90:]):
         return None
-    law, number_end, abbreviation_end = None, -300, -300
-    for mention in LAW.finditer(window):
-        at, end = begin + mention.start(), mention.end()
+    for mention in reversed(list(LAW.finditer(window))):
+        at = begin + mention.start()
         if mention["number"]:
-            if mention.start() - abbreviation_end > 5:  # "HMK (6100)" stays HMK
-                law, number_end = Law(mention["number"], at), end
-        elif mention["abbreviation"]:
-            if _is_abbreviation(page, mention, begin):
-                law, number_end, abbreviation_end = Law(ABBREVIATIONS[re.sub(r"[^a-z]", "", mention["abbreviation"])], at), -300, end
-        elif mention.start() - number_end < 200 and " ile " not in window[number_end:mention.start()]:
-            continue  # "4721 sayılı Türk Medeni Kanunu" stays 4721
-        elif mention["name"]:
-            law, number_end = Law(FULL_NAMES[" ".join(mention["name"].split())], at), -300
-        elif len(window) - end < 25:  # "Kanun'un 12. maddesi"
-            law, number_end = Law(None, start), -300
-    if law is not None:
-        return law
+            return Law(mention["number"], at)
+        if mention["abbreviation"] and _is_abbreviation(page, mention, begin):
+            return Law(ABBREVIATIONS[re.sub(r"[^a-z]", "", mention["abbreviation"])], at)
+        if mention["name"]:
+            return Law(FULL_NAMES[" ".join(mention["name"].split())], at)
+        if mention["other"] and len(window) - mention.end() < 25:  # "Kanun'un 12. maddesi"
+            return Law(None, start)
     last = LAST_WORD.search(page.plain, max(begin, start - 14), start)
     is_other = last is not None and last[1] not in NOT_PARTS and sum(map(page.is_capital, range(*last.span(1)))) > 1  # "FSEK m. 68"
     return Law(carried.name if begin == floor and not is_other else None, start)
@@ -1546,10 +1540,6 @@ def _sign(page: Page, start: int, text: str) -> str:
     return page.written(start, start + len(text))
 
 
-def _article(start: int, end: int, law: str | None, article: str, paragraph: str | None = None, clause: str | None = None) -> Found:
-    return Found("statute", start, end, {"law": law, "article": article, "paragraph": paragraph, "clause": clause})
-
-
 def _articles(page: Page, head: Head, law: Law) -> list[Found]:
     """One reference for each article of a head, the last with what follows it."""
     plain, stop = page.plain, head.stop
@@ -1561,68 +1551,69 @@ def _articles(page: Page, head: Head, law: Law) -> list[Found]:
     if number.isdigit() and not kind:  # most of them are
         found = [Found("statute", begin, stop, {"law": law.name, "article": number, "paragraph": None, "clause": None})]
     else:
-        found = _listed_articles(page, head, law.name, KINDS[kind["kind"].strip().rstrip(".")] if kind else "")
+        found = _listed_articles(page, head, law.name, kind["kind"] if kind else "")
         found[0] = found[0]._replace(start=min(begin, found[0].start))
-        found[-1] = found[-1]._replace(end=stop)
+        found[-1] = found[-1]._replace(end=max(stop, found[-1].end))
     _add_details(page, found)
     return found
 
 
 def _listed_articles(page: Page, head: Head, law: str | None, kind: str) -> list[Found]:
     """Articles as a list has them, each with its short parts: "355, 357/1 ve 360", "12-15", "344/1 ve 2"."""
-    found: list[Found] = []
-    for match in ARTICLE.finditer(page.plain, head.start, head.end):
-        start, end = match.span()
+    plain, found = page.plain, list[Found]()
+    for match in ARTICLE.finditer(plain, head.start, head.end):
         number = page.number(*match.span("no")) if match["no"] else _sign(page, match.start("ordinal"), match["ordinal"])
-        own_kind = KINDS[match["kind"].strip().rstrip(".")] if match["kind"] else kind
         last = found[-1].norm if found else {}
-        if found and not last["paragraph"] and RANGE_SIGN.fullmatch(page.plain, found[-1].end, start):
-            found[-1] = _article(found[-1].start, end, law, f"{last['article']}-{number}")
-            continue
-        parts = _parts(page, match.start("parts"), match["parts"] or "")
-        if (found and number.isdigit() and not match["parts"] and not last["clause"] and (last["paragraph"] or "x").isdigit()
-                and last["article"].isdigit() and int(last["paragraph"]) < int(number) < min(10, int(last["article"]))):
-            number, parts = last["article"], [(0, 0, number, None)]  # "m. 344/1 ve 2"
-        for left, right, paragraph, clause in parts:
-            found.append(_article(left or start, right or end, law, own_kind + number, paragraph, clause))
+        if found and not last["paragraph"] and RANGE_SIGN.fullmatch(plain, found[-1].end, match.start()):
+            found[-1] = found[-1]._replace(end=match.end(), norm=last | {"article": f"{last['article']}-{number}"})
+        elif found and not match["parts"] and _is_paragraph(last, number):
+            _add_part(found, "paragraph", number, *match.span())
+        else:
+            number = KINDS.get((match["kind"] or kind).strip(" .\n"), "") + number
+            found.append(Found("statute", *match.span(), {"law": law, "article": number, "paragraph": None, "clause": None}))
+            _add_short_parts(page, found, match)
     return found
 
 
-def _parts(page: Page, start: int, text: str) -> list[tuple[int, int, str | None, str | None]]:
-    """Paragraph and clause of a short form, each with its place (0 where it's the article's): "/1-b.1" is paragraph 1, clause b-1."""
-    head, *more = re.split(r"(?<=[a-z)])(?:\s?,\s?|\sve\s)(?=\(?[a-z])", text)
-    signs = [(start + m.start(), m[0]) for m in re.finditer(r"[a-z]+|\d+", head)]
-    signs = signs[1:] if signs and signs[0][1] == "f" else signs
-    paragraph = str(ROMAN.get(signs[0][1], signs[0][1])) if signs else None
-    clause = "-".join(page.written(at, at + len(sign)) for at, sign in signs[1:]) or None
-    found = [(0, start + len(head) if more else 0, paragraph, clause)]
-    at = start + len(head)
-    for sign in more:
-        at = page.plain.index(sign, at) + len(sign)
-        found.append((at - len(sign), at, paragraph, page.written(at - len(sign), at).strip("()")))
-    return found
+def _is_paragraph(last: dict[str, Any], number: str) -> bool:
+    """Is a number in a list of articles a paragraph of the article before it: "m. 344/1 ve 2"?"""
+    article, paragraph = last["article"], last["paragraph"] or ""
+    return bool(number.isdigit() and article.isdigit() and paragraph.isdigit() and not last["clause"]
+                and int(paragraph) < int(number) < min(10, int(article)))
+
+
+def _add_part(found: list[Found], level: str, value: str, start: int, end: int) -> None:
+    """Gives the last article a paragraph, clause or sub-clause; a further one makes a reference of its own."""
+    last = found[-1]
+    if level == "sub-clause":
+        found[-1] = last._replace(end=end, norm=last.norm | {"clause": "-".join(filter(None, (last.norm["clause"], value)))})
+    elif last.norm[level] is None and last.norm["clause"] is None:
+        found[-1] = last._replace(end=end, norm=last.norm | {level: value})
+    else:
+        found.append(Found("statute", start, end, last.norm | {"clause": None, level: value}))
+
+
+def _add_short_parts(page: Page, found: list[Found], match: re.Match[str]) -> None:
+    """Adds what stands behind an article in short: "/1-b.1" is paragraph 1, clause b-1; "/1-a, b" is two clauses."""
+    levels = ["paragraph", "clause", "sub-clause", "sub-clause", "sub-clause"]
+    for sign in SHORT_SIGN.finditer(page.plain, *match.span("parts")):
+        is_next = sign["next"] and len(levels) < 5
+        level = "clause" if is_next else levels.pop(0)
+        value = page.written(*sign.span("sign"))
+        _add_part(found, level, str(ROMAN.get(sign["sign"], value)) if level == "paragraph" else value, *sign.span("sign"))
 
 
 def _add_details(page: Page, found: list[Found]) -> None:
-    """Adds to the last article the paragraphs and clauses named in words behind it; each further one is a reference of its own."""
+    """Adds to the last article the paragraphs and clauses named in words behind it: "birinci fıkrasının (a) ve (b) bentleri"."""
     near = page.plain[found[-1].end:found[-1].end + 80]
-    if not ("fikra" in near or "ben" in near or "f." in near or "b." in near):  # as behind most articles
+    if not any(map(near.__contains__, ("fikra", "ben", "f.", "b."))):  # as behind most articles
         return
     while match := DETAIL.match(page.plain, found[-1].end):
         level = LEVELS[(match["noun"] or match["short"])[0]]
-        group = "signs" if match["noun"] else "sign"
-        for sign in PART_SIGN.finditer(page.plain, *match.span(group)):
-            if sign[0] in NOT_PARTS:
-                continue
-            value, last = _sign(page, sign.start(), sign[0]), found[-1]
-            if level == "sub-clause":
-                found[-1] = last._replace(norm=last.norm | {"clause": "-".join(filter(None, (last.norm["clause"], value)))})
-                continue
-            value = str(ROMAN.get(sign[0], value)) if level == "paragraph" else value
-            if last.norm[level] is None and last.norm["clause"] is None:
-                found[-1] = last._replace(end=sign.end(), norm=last.norm | {level: value})
-            else:
-                found.append(Found("statute", sign.start(), sign.end(), last.norm | {"clause": None, level: value}))
+        for sign in PART_SIGN.finditer(page.plain, *match.span("signs" if match["noun"] else "sign")):
+            if sign[0] not in NOT_PARTS:
+                value = _sign(page, sign.start(), sign[0])
+                _add_part(found, level, str(ROMAN.get(sign[0], value)) if level == "paragraph" else value, *sign.span())
         found[-1] = found[-1]._replace(end=match.end())
 
 
