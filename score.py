@@ -627,22 +627,14 @@ def phrase(text: str) -> Phrase:
     letters = one_spaced(fold_letters(published))           # less is dropped of it than of `folded`: a probe must stand in both
     counted = count(folded)
     ending = UNIT_ENDING.get(counted.rsplit(" ", 1)[-1])
-    number = re.search(r"\d+(?:/(\d+))?", counted)
+    number = re.search(r"\d+", counted)
     if not number:
         return Phrase(published, folded, folded if folded in letters else "", "", (), (), ending, False)
     stretches = [s.strip() for s in re.split(rf"[^a-z ]*\d[^a-z ]*|\b(?:{'|'.join(MONEY)})\b", counted)]
     probe = max((s for s in stretches if s in folded), key=len)
-    value = int(number[0].split("/")[0])
-    unit = next((unit for unit in MONEY if re.search(rf"\d {unit}\b", counted)), None)
-    if probe:
-        anchors: tuple[str, ...] = (probe,)
-    elif unit:
-        anchors = tuple(MONEY[unit].split("|"))
-    elif number[1]:                                         # a fraction: "3'te 2", "üçte iki", "2/3"
-        anchors = (f"/{number[1]}", *[f"{sign}{letter}" for sign in _signs(int(number[1])) for letter in "td"])
-    else:
-        anchors = ("%", "yuzde") if "%" in counted else ("‰", "binde") if "‰" in counted else _signs(value)
-    return Phrase(published, folded, probe if probe in letters else "", counted, anchors, _signs(value), ending,
+    signs = _signs(int(number[0]))
+    anchors = (probe,) if probe else ("%", "yuzde") if "%" in counted else signs
+    return Phrase(published, folded, probe if probe in letters else "", counted, anchors, signs, ending,
                   bool(probe) and re.search(rf"\d {re.escape(probe)}", counted) is not None)
 
 
@@ -665,31 +657,21 @@ def hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
 
 
 def _counted_hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
-    """All places of a phrase with a number."""
+    """All places of a phrase with a number, by counting what stands around its anchors."""
+    reach = len(wanted.counted)
     for anchor in wanted.anchors:
         at = folded.find(anchor)
         while at >= 0:
-            yield from _hits_at(wanted, folded, anchor, at)
+            left, right = max(0, at - reach - 50), at + reach + 20
+            near = folded[max(0, at - 16):at] if wanted.follows else folded[left:right]
+            if any(map(near.__contains__, wanted.signs)):
+                begin = max(left - 200, folded.rfind(" ", max(0, left - 200), left) + 1, 0)
+                end = min(right + 200, max(folded.find(" ", right), 0) or len(folded))         # no word is cut: it may be a number's
+                text = count(folded[begin:end]) + folded[end:end + 60]
+                if wanted.counted in text:
+                    here = len(count(folded[begin:at]))
+                    yield from _hits(wanted.counted, wanted.ending, text, at, here - reach - 8, here)
             at = folded.find(anchor, at + 1)
-
-
-def _hits_at(wanted: Phrase, folded: str, anchor: str, at: int) -> Iterator[Hit]:
-    """Places of a phrase with a number at this anchor, by counting what stands around it; a place further off has an anchor of its own."""
-    left, right = max(0, at - len(wanted.counted) - 60), at + len(wanted.counted) + 20
-    right = min(right + 200, max(folded.find(" ", right), 0) or len(folded))                  # no word is cut: it may be a number's
-    at_end = wanted.folded.endswith(anchor) and anchor not in wanted.signs                    # after a sign the number may go on
-    if (at_end and wanted.ending and not wanted.ending.match(folded, at + len(anchor))) \
-            or not any(map((folded[max(0, at - 16):at] if wanted.follows else folded[left:right]).__contains__, wanted.signs)) \
-            or (wanted.follows and not MAY_COUNT_BEFORE.search(folded[max(0, at - 12):at])):
-        return                                              # cheap to see that it can't be here
-    begin = max(left - 200, folded.rfind(" ", max(0, left - 200), left) + 1, 0)
-    window, after = folded[begin:right], folded[right:right + 60]
-    said = folded.rfind(wanted.folded, max(0, at - len(wanted.folded)), at + len(anchor)) if at_end else -1
-    if said >= 0 and not MAY_COUNT_BEFORE.search(folded[max(0, said - 12):said]):
-        yield from _hits(wanted.folded, wanted.ending, window + after, at, said - begin, said - begin)     # in the same words: nothing to count
-    elif wanted.counted in (text := count(window) + after):
-        here = len(count(folded[begin:at]))
-        yield from _hits(wanted.counted, wanted.ending, text, at, here - len(wanted.counted) - 8, here)
 
 
 def _hits(needle: str, ending: re.Pattern[str] | None, text: str, place: int, first: int = 0, last: float = math.inf) -> Iterator[Hit]:
@@ -703,7 +685,6 @@ def _hits(needle: str, ending: re.Pattern[str] | None, text: str, place: int, fi
         at = text.find(needle, at + 1)
 
 
-MAY_COUNT_BEFORE = lazy(rf"(?:[^a-z .;:]|\d[.]|{NUMBER_WORD}|yuzde|binde|[dt][ae]) ?$")
 CUT_BEFORE = lazy(r"[a-z\d][a-z\d%‰]$|[%‰]\d$|\d[.,/]\d$")       # "gün" in "bugün", "3" in "13", "%3" or "2,3"
 CUT_AFTER = lazy(r"\d(?:\d|[.,/]\d)")                               # "%10" in "%100" or "%10,5"
 
