@@ -1030,7 +1030,6 @@ CURRENCIES = {
 }
 ORDINALS = {"birinci": 1, "ikinci": 2, "ucuncu": 3, "dorduncu": 4, "besinci": 5, "altinci": 6, "yedinci": 7, "sekizinci": 8,
             "dokuzuncu": 9, "onuncu": 10, "yirminci": 20, "otuzuncu": 30, "kirkinci": 40}
-TENS_BEFORE = {"": 0, "on": 10, "yirmi": 20, "otuz": 30, "kirk": 40}
 ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "x": 10, "xi": 11, "xii": 12}
 
 ORDINAL = rf"(?:(?:on|yirmi|otuz|kirk)\s?)?(?:{'|'.join(ORDINALS)})"
@@ -1152,8 +1151,6 @@ class Page:
         """A stretch as its author wrote it: composed letters, without markup and invisible signs."""
         left, right = self.span(start, end)
         text = self.text[left:right]
-        if text.isalnum() and text.isascii():
-            return text
         return UNUSUAL_PART.sub(_usual, unicodedata.normalize("NFC", text)).translate(EMPHASIS_SIGNS) if right > left else ""
 
     def number(self, start: int, end: int) -> str:
@@ -1193,8 +1190,6 @@ SHARE_BEFORE = lazy(r"(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa
 NUMBER_START = lazy(  # one set of signs first: the search engine then looks for these only
     rf"[\d\s(\"/%{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
     rf"|(?<=\d)(?!\d{{0,3}}[,;]\s[^\s\d(tluade$¤{EURO}-])|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
-WORD_IN_USE = lazy(  # most "bir" are not
-    rf"(?:{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)|{SIGN})")
 VALUE_SIGNS = "%$¤" + PER_MILLE + EURO
 NUMBER_RUN = lazy(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
 DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
@@ -1211,8 +1206,6 @@ SHAPES = lazy("|".join((
     r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6}(?!\.?\d|\s?/))?(?![\d%/]|\.\d))",
     r"(?P<pair>\d{1,2}-\d{1,4}/\d{1,5}(?![\d/-])|\d{1,5}-\d{1,5}(?=\s+sayi(?:li)?\b|\s+e\.?\s?k\b))",
 )))
-MARK_DASH = lazy(r"(?<![a-z])[ek]\.?-$")  # "E.-2020/1", "E-62030549-125"
-BRACKETS = lazy(r"\(\w+[-/]")  # round ones, written for square ones: "125(6-14/21)"
 OLD_RULING = lazy(rf"b\s?\.\s?07\.\d\.g[ie][bl][\w.]{{0,40}}{DASH_DIGITS}{{1,9}}")
 
 
@@ -1264,7 +1257,7 @@ def _numbers(page: Page) -> list[Found]:
             found = _measure(page, start)
         else:
             start += 1
-            found = _measure(page, start) or _share(page, start) if WORD_IN_USE.match(plain, start) else []
+            found = _measure(page, start) or _share(page, start)
         if found:
             at = found[-1].end
             numbers += found
@@ -1282,8 +1275,7 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
     if kind == "date":
         iso = _iso(match)
         return [Found("date", start, end, {"iso": iso})] if iso else []
-    is_rest = page.plain[start - 1] in "-/,0123456789" and start - 1 != floor
-    if is_rest and not MARK_DASH.search(page.plain, max(0, start - 4), start):
+    if page.plain[start - 1] in "-/,0123456789" and start - 1 != floor:  # the rest of a longer one
         return []
     if kind == "ozelge":
         return _ruling(page, start, end)
@@ -1297,7 +1289,7 @@ def _ruling(page: Page, start: int, end: int) -> list[Found]:
     """A tax ruling; without brackets only where the text calls it one (letters of offices have such numbers too)."""
     raw = page.plain[start:end].rstrip(".,-/ ")
     around = page.plain[max(0, start - 120):end + 60]
-    if "[" not in raw and not BRACKETS.search(raw) and ".g" not in raw and "ozelge" not in around and "mukteza" not in around:
+    if "[" not in raw and ".g" not in raw and "ozelge" not in around and "mukteza" not in around:
         return []
     return [Found("ozelge", start, start + len(raw), {"sayi": page.number(start, start + len(raw)).replace("GIB", "GİB")})]
 
@@ -1366,20 +1358,20 @@ NO_MEASURE = (  # a number before these is no article
     rf"|bin\b|milyon|adet|kisi|numara|ada\b|parsel|m2|protokol|{ANY_CURRENCY}|{'|'.join(MONTHS)}))")
 ARTICLES = rf"{ARTICLE_NO}{PARTS}{NO_MEASURE}(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{NO_MEASURE}){{0,12}}"
 ORDINAL_ARTICLES = rf"{ARTICLE_NO}{PARTS}{ORDINAL_END}?(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{ORDINAL_END}?){{0,12}}"
+AND_ON = r"(?:\.?\s?(?:vd\b\.?|v\.\s?d\.|ve devam[a-z]*|ve mutea[a-z]*|ve sonra[a-z]*))?"
 HEAD = lazy(r"m(?<![a-z\d']m)(?:adde[a-z]*(?:\.(?=\s?\d))?|ad\.|d?\.|d?(?=\s\d))")
-AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES})")  # "m. 12"
+AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES}){AND_ON}")  # "m. 12"
 BEFORE_HEAD = lazy(  # "12 nci maddesi", "onuncu maddesi"
     rf"(?<=[\s(\[\"])(?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam|muteakip)[a-z]*\s)?$")
 BARE = lazy(  # "TTK 530"
     rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\s{{0,2}}(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
-    r"(?P<on>\s?(?:/|vd|ve devam|hukm|uyar|gereg))?")
+    rf"(?P<on>{AND_ON})(?P<rule>\s?(?:/|hukm|uyar|gereg))?")
 SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
     rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
 NUMBER_BEFORE = lazy(r"(?:devami|vd\.|takip|nc[iu]\b|\d[a-z)]?|[./(-][a-z]\)?|[.)])\s{0,2}$")
 ARTICLE = lazy(rf"(?P<kind>{KIND})?(?:(?P<no>{ARTICLE_NO})(?P<parts>{PARTS})|(?P<ordinal>{ORDINAL}))")
 SHORT_SIGN = lazy(r"(?P<next>(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?(?=[a-z]))?(?P<sign>(?!f\.|f\s|f\d)[a-z]+|\d+)")
 RANGE_SIGN = lazy(rf"{ORDINAL_END}?(?:\s?-\s?|\s?ila\s?)")
-AND_ON = lazy(r"\.?\s?(?:vd\b\.?|v\.\s?d\.|ve devam[a-z]*|ve mutea[a-z]*|ve sonra[a-z]*)")
 SIGN = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}}|(?![bs]u\b)[a-z]{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
 DETAIL = lazy(  # "birinci fıkrasının", "ile (a) ve (b) bentleri", ", f. 2"
     rf"[\s,'\"]*(?:(?:ile|ve|nin)\s+)?(?:(?P<signs>{SIGN}(?:\s{{0,2}}(?:,|ve|ila|ile|veya|-)\s{{0,2}}{SIGN}){{0,8}})"
@@ -1442,7 +1434,7 @@ def _heads(page: Page) -> list[Head]:
                 continue
         if after := AFTER_HEAD.match(plain, end):
             heads.append(Head(*after.span("articles"), start, after.end()))
-    heads += [Head(*bare.span("articles"), bare.start() + 1, bare.end("articles")) for bare in BARE.finditer(plain) if _is_bare_article(page, bare)]
+    heads += [Head(*bare.span("articles"), bare.start() + 1, bare.end("on")) for bare in BARE.finditer(plain) if _is_bare_article(page, bare)]
     heads.sort(key=operator.itemgetter(3), reverse=True)
     heads.sort(key=operator.itemgetter(0))  # by start, at one place the one that reaches furthest first
     return heads
@@ -1453,9 +1445,9 @@ def _is_bare_article(page: Page, head: re.Match[str]) -> bool:
     floor = max(0, head.start() - 9)
     window = page.plain[floor:head.start() + 2]
     law = next((m for m in LAW.finditer(window) if m["abbreviation"] and m.end() >= len(window) - 1), None)
-    if law is None or not _is_abbreviation(page, law, floor) or (head["genitive"] and not head["on"] and "/" not in head["articles"]):
-        return False
-    return not re.fullmatch(r"(?:19|20)\d\d", head["articles"])
+    is_said = not head["genitive"] or head["on"] or head["rule"] or "/" in head["articles"]
+    is_year = re.fullmatch(r"(?:19|20)\d\d", head["articles"])
+    return bool(law and _is_abbreviation(page, law, floor) and is_said and not is_year)
 
 
 def _statutes(page: Page) -> list[Found]:
@@ -1517,7 +1509,7 @@ def _sign(page: Page, start: int, text: str) -> str:
         return text
     for word, value in ORDINALS.items():
         if text.endswith(word):
-            return str(TENS_BEFORE[text[:-len(word)].strip()] + value)
+            return str(TENS.get(text[:-len(word)].strip(), 0) + value)
     return page.written(start, start + len(text))
 
 
@@ -1527,8 +1519,6 @@ def _articles(page: Page, head: Head, law: Law) -> list[Found]:
     near, number = plain[max(0, head.start - 24):head.start], plain[head.start:head.end].rstrip(".")
     kind = HEAD_KIND.search(near) if "ek" in near or "gecici" in near or "muk" in near else None
     begin = min(law.start, head.start - len(kind[0]) if kind else head.start)
-    if "v" in plain[stop:stop + 3] and (on := AND_ON.match(plain, stop)):
-        stop = on.end()
     if number.isdigit() and not kind:  # most of them are
         found = [Found("statute", begin, stop, {"law": law.name, "article": number, "paragraph": None, "clause": None})]
     else:
@@ -1699,7 +1689,6 @@ LIST_BETWEEN = lazy(r"\s*(?:,|,?\s?ve)\s+")
 NOUN = r"(?:karar|ilam|huk[um]m|dosya|basvuru)"
 SAYILI = r"(?:sayi|sayili|nolu|no'lu|numarali)\b"
 NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?:(?!ile |ve )[a-z.'\d]+\s){{0,7}}?(?P<noun>{NOUN})(?P<plural>lar|ler)?")
-SAID_AFTER = lazy(r"\s?sayi(?:li)?\s")  # "14408-6120 sayı ile onanmıştır"
 OTHER_BODIES = (  # whose decisions are no court's
     r"(?:belediye|meclis|encumen|sirket|bakanli[kg]|valili|cumhurbaskan|kooperatif|sozlesme|yonetim kurul|ortaklar kurul"
     r"|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
@@ -1798,7 +1787,7 @@ def _role(page: Page, one: Docket, two: Docket | None) -> str:
     if STRASBOURG.match(one.number):
         return "esas"
     named, is_dated = NAMED_AFTER.match(plain, end), DATE_ENDS.search(plain, max(0, one.start - 22), one.start)
-    if (is_dated and not named) or (OLD_PAIR.match(one.number) and (named or is_dated or SAID_AFTER.match(plain, end))):
+    if (is_dated and not named) or (OLD_PAIR.match(one.number) and (named or is_dated)):
         return "karar" if OF_A_YEAR.match(one.number) and "-" not in one.number else "joint"
     return "" if not named else "esas" if named["noun"] in ("dosya", "basvuru") else "karar"
 
@@ -2009,12 +1998,11 @@ def references(text: str, types: Container[str] | None = None) -> list[Reference
         found += _communiques(page)
     if "decision" in types:
         found += _decisions(page, [one for one in numbers if "number" in one.norm], [one for one in numbers if one.type == "date"])
-    found.sort(key=operator.itemgetter(2), reverse=True)
-    found.sort(key=operator.itemgetter(1))  # by start, at one place the longest first
-    result, ruling, is_marked_up = [], 0, len(page.starts) > 1
+    found.sort(key=lambda one: (one.start, -one.end))
+    result, ruling = list[Reference](), 0
     for kind, start, end, norm in found:
         if start >= ruling and kind in types:  # nothing inside a ruling's number is labelled
-            left, right = page.span(start, end) if is_marked_up or not start else (start - 1, end - 1)
+            left, right = page.span(start, end)
             result.append(Reference(kind, text[left:right], left, right, norm))
         if kind == "ozelge":
             ruling = max(ruling, end)
