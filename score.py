@@ -1275,7 +1275,8 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
     if kind == "date":
         iso = _iso(match)
         return [Found("date", start, end, {"iso": iso})] if iso else []
-    if page.plain[start - 1] in "-/,0123456789" and start - 1 != floor:  # the rest of a longer one
+    is_rest = page.plain[start - 1] in "-/,0123456789" and start - 1 != floor
+    if is_rest and page.plain[start - 2:start] not in ("e-", "k-", ".-"):  # "E-62030549-125", "E.-2020/1"
         return []
     if kind == "ozelge":
         return _ruling(page, start, end)
@@ -1348,7 +1349,7 @@ PARTS = (  # short forms behind an article: "/1", "/f. 1", "(1)", " II"; then cl
     rf"(?:(?:(?:\s?/\s?(?:f\.?\s?)?|(?<=/[a-z])-|\s?(?=\(\d{{1,2}}\))){PARAGRAPH_SIGN}|\s{NUMERAL}(?![\w.'/]))"
     rf"(?:(?:\s?-\s?|(?:[./]|(?<=[a-z]),|(?<=\)))(?={CLAUSE_SIGN})){CLAUSE_SIGN}|\s?\((?:[a-z]|\d{{1,2}})\)){{0,4}}"
     r"(?:(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?[a-z]\)?(?![\w.'/])){0,6})?")
-ARTICLE_NO = r"(?:1[0-5]\d\d|\d{1,3})(?!\d)(?:\s?/\s?[a-hj-uwyz](?![a-z\d]|\.\s?\d))?"
+ARTICLE_NO = r"(?:1[0-5]\d\d|\d{1,3})(?!\d)(?:\s?/\s?[a-z](?![a-z\d]|\.\s?\d))?"
 ORDINAL_END = r"(?:\s?['\".]{0,2}\s?[iu]?nc[iu]\b|\s?\.)"
 KINDS = {"ek gecici": "ek geçici ", "gecici": "geçici ", "ek": "ek ", "mukerrer": "mükerrer ", "muk": "mükerrer "}
 KIND = rf"(?:(?:{'|'.join(KINDS)})\.?\s{{1,2}})"
@@ -1534,6 +1535,7 @@ def _listed_articles(page: Page, head: Head, law: str | None, kind: str) -> list
     plain, found = page.plain, list[Found]()
     for match in ARTICLE.finditer(plain, head.start, head.end):
         number = page.number(*match.span("no")) if match["no"] else _sign(page, match.start("ordinal"), match["ordinal"])
+        roman = ROMAN.get(number[-1].lower().replace("ı", "i"), 0) if number[-1].isupper() else 0  # "5/I" is paragraph 1, "150/ı" an article
         last = found[-1].norm if found else {}
         if found and not last["paragraph"] and RANGE_SIGN.fullmatch(plain, found[-1].end, match.start()):
             found[-1] = found[-1]._replace(end=match.end(), norm=last | {"article": f"{last['article']}-{number}"})
@@ -1542,6 +1544,8 @@ def _listed_articles(page: Page, head: Head, law: str | None, kind: str) -> list
         else:
             number = KINDS.get((match["kind"] or kind).strip(" .\n"), "") + number
             found.append(Found("statute", *match.span(), {"law": law, "article": number, "paragraph": None, "clause": None}))
+            if roman:
+                found[-1] = found[-1]._replace(norm=found[-1].norm | {"article": number.split("/")[0], "paragraph": str(roman)})
             _add_short_parts(page, found, match)
     return found
 
