@@ -666,7 +666,7 @@ def _counted_hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
             near = folded[max(0, at - 16):at] if wanted.follows else folded[left:right]
             if any(map(near.__contains__, wanted.signs)):
                 begin = max(left - 200, folded.rfind(" ", max(0, left - 200), left) + 1, 0)
-                end = min(right + 200, max(folded.find(" ", right), 0) or len(folded))         # no word is cut: it may be a number's
+                end = min(right + 200, max(folded.find(" ", right), 0) or len(folded))  # no word is cut: it may be a number's
                 text = count(folded[begin:end]) + folded[end:end + 60]
                 if wanted.counted in text:
                     here = len(count(folded[begin:at]))
@@ -1019,8 +1019,9 @@ SPELLINGS = {"AY": "Anayasa", "MK": "TMK", "eBK": "BK"}  # further abbreviations
 OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK", "medeni": "TMK", "kdv": "KDVK"}
 CAPITALS_ONLY = ("HK", "BK", "AY", "MK", "FKK", "İMK")  # in small letters these are other words ("hk.", "ay")
 NOT_LAWS = (  # their articles are not labelled
-    "(?<!haklari )sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk", "taahhutname", "gdpr", "sirkuler", "police",
-    "tuzug", r"tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname", "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
+    "(?<!haklari )sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk",
+    "taahhutname", "gdpr", "sirkuler", "police", "tuzug", "tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname",
+    "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
 MONTHS = ("ocak", "subat", "mart", "nisan", "mayis", "haziran", "temmuz", "agustos", "eylul", "ekim", "kasim", "aralik")
 PERIODS = {"is gun": "iş günü", "isgun": "iş günü", "gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl", "sene": "yıl"}
 CURRENCIES = {
@@ -1037,9 +1038,10 @@ CHAMBER = rf"(?P<n>\d{{1,2}}(?!\d)\s?\.?(?:'?[iu]?nc[iu])?|{ORDINAL})\s*"
 HUKUK, CEZA = r"(?:hukuk daire|h\s?\.?\s?d\b)", r"(?:ceza daire|c\s?\.?\s?d\b)"
 BAM, BIM = r"(?:bolge adliye mahkemesi(?:'?nin)?|bam\b)[\s,]*", r"(?:bolge idare mahkemesi(?:'?nin)?|bim\b)[\s,]*"
 IBK = r"(?:yargitay )?ictiha[dt][a-z]* birlestirme "
+CITY = r"(?:[a-z]+\s)?"
 COURTS = {  # name in the norm ("": an office that is no court): how texts write it, endings apart; {city} is the capitalised word before
-    "{city} BAM {n}. HD": BAM + CHAMBER + HUKUK,
-    "{city} BAM {n}. CD": BAM + CHAMBER + CEZA,
+    "{city} BAM {n}. HD": BAM + CITY + CHAMBER + HUKUK,
+    "{city} BAM {n}. CD": BAM + CITY + CHAMBER + CEZA,
     "{city} BİM {n}. VDD": BIM + CHAMBER + r"(?:vergi dava daire|v\.?d\.?d\b)",
     "{city} BİM {n}. İDD": BIM + CHAMBER + r"(?:idar[ei] dava daire|i\.?d\.?d\b)",
     "{city} BAM": BAM,
@@ -1309,7 +1311,7 @@ def _share(page: Page, start: int) -> list[Found]:
 
 
 def _measure(page: Page, start: int) -> list[Found]:
-    """An amount, a rate or a duration, its sign before or behind its number; both ends of a range; once where it is said twice."""
+    """An amount, a rate or a duration, its sign before or behind its number: both ends of a range, what is said twice once."""
     plain, match = page.plain, MEASURE.match(page.plain, start)
     if match is None:
         return []
@@ -1349,7 +1351,7 @@ PARTS = (  # short forms behind an article: "/1", "/f. 1", "(1)", " II"; then cl
     rf"(?:(?:(?:\s?/\s?(?:f\.?\s?)?|(?<=/[a-z])-|\s?(?=\(\d{{1,2}}\))){PARAGRAPH_SIGN}|\s{NUMERAL}(?![\w.'/]))"
     rf"(?:(?:\s?-\s?|(?:[./]|(?<=[a-z]),|(?<=\)))(?={CLAUSE_SIGN})){CLAUSE_SIGN}|\s?\((?:[a-z]|\d{{1,2}})\)){{0,4}}"
     r"(?:(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?[a-z]\)?(?![\w.'/])){0,6})?")
-ARTICLE_NO = r"(?:1[0-5]\d\d|\d{1,3})(?!\d)(?:\s?/\s?[a-z](?![a-z\d]|\.\s?\d))?"
+ARTICLE_NO = r"(?:1[0-5]\d\d|\d{1,3})(?!\d)(?:\s?/\s?(?:[a-hj-uwyz]|[ivx](?!\s?[-(]))(?![a-z\d]|\.\s?\d))?"
 ORDINAL_END = r"(?:\s?['\".]{0,2}\s?[iu]?nc[iu]\b|\s?\.)"
 KINDS = {"ek gecici": "ek geçici ", "gecici": "geçici ", "ek": "ek ", "mukerrer": "mükerrer ", "muk": "mükerrer "}
 KIND = rf"(?:(?:{'|'.join(KINDS)})\.?\s{{1,2}})"
@@ -1435,10 +1437,9 @@ def _heads(page: Page) -> list[Head]:
                 continue
         if after := AFTER_HEAD.match(plain, end):
             heads.append(Head(*after.span("articles"), start, after.end()))
-    heads += [Head(*bare.span("articles"), bare.start() + 1, bare.end("on")) for bare in BARE.finditer(plain) if _is_bare_article(page, bare)]
-    heads.sort(key=operator.itemgetter(3), reverse=True)
-    heads.sort(key=operator.itemgetter(0))  # by start, at one place the one that reaches furthest first
-    return heads
+    heads += [Head(*bare.span("articles"), bare.start() + 1, bare.end("on"))
+              for bare in BARE.finditer(plain) if _is_bare_article(page, bare)]
+    return sorted(heads, key=lambda head: (head.start, -head.stop))  # at one place the one that reaches furthest first
 
 
 def _is_bare_article(page: Page, head: re.Match[str]) -> bool:
@@ -1514,6 +1515,10 @@ def _sign(page: Page, start: int, text: str) -> str:
     return page.written(start, start + len(text))
 
 
+def _article(start: int, end: int, law: str | None, number: str) -> Found:
+    return Found("statute", start, end, {"law": law, "article": number, "paragraph": None, "clause": None})
+
+
 def _articles(page: Page, head: Head, law: Law) -> list[Found]:
     """One reference for each article of a head, the last with what follows it."""
     plain, stop = page.plain, head.stop
@@ -1521,7 +1526,7 @@ def _articles(page: Page, head: Head, law: Law) -> list[Found]:
     kind = HEAD_KIND.search(near) if "ek" in near or "gecici" in near or "muk" in near else None
     begin = min(law.start, head.start - len(kind[0]) if kind else head.start)
     if number.isdigit() and not kind:  # most of them are
-        found = [Found("statute", begin, stop, {"law": law.name, "article": number, "paragraph": None, "clause": None})]
+        found = [_article(begin, stop, law.name, number)]
     else:
         found = _listed_articles(page, head, law.name, kind["kind"] if kind else "")
         found[0] = found[0]._replace(start=min(begin, found[0].start))
@@ -1535,17 +1540,17 @@ def _listed_articles(page: Page, head: Head, law: str | None, kind: str) -> list
     plain, found = page.plain, list[Found]()
     for match in ARTICLE.finditer(plain, head.start, head.end):
         number = page.number(*match.span("no")) if match["no"] else _sign(page, match.start("ordinal"), match["ordinal"])
-        roman = ROMAN.get(number[-1].lower().replace("ı", "i"), 0) if number[-1].isupper() else 0  # "5/I" is paragraph 1, "150/ı" an article
         last = found[-1].norm if found else {}
         if found and not last["paragraph"] and RANGE_SIGN.fullmatch(plain, found[-1].end, match.start()):
             found[-1] = found[-1]._replace(end=match.end(), norm=last | {"article": f"{last['article']}-{number}"})
         elif found and not match["parts"] and _is_paragraph(last, number):
             _add_part(found, "paragraph", number, *match.span())
         else:
-            number = KINDS.get((match["kind"] or kind).strip(" .\n"), "") + number
-            found.append(Found("statute", *match.span(), {"law": law, "article": number, "paragraph": None, "clause": None}))
+            roman = number[-2:] if number[-2:] in ("/I", "/V", "/X") else ""  # "5/I" is paragraph 1, "150/ı" an article
+            number = KINDS.get((match["kind"] or kind).strip(" .\n"), "") + number.removesuffix(roman)
+            found.append(_article(*match.span(), law, number))
             if roman:
-                found[-1] = found[-1]._replace(norm=found[-1].norm | {"article": number.split("/")[0], "paragraph": str(roman)})
+                _add_part(found, "paragraph", roman[1], *match.span())
             _add_short_parts(page, found, match)
     return found
 
@@ -1560,8 +1565,11 @@ def _is_paragraph(last: dict[str, Any], number: str) -> bool:
 def _add_part(found: list[Found], level: str, value: str, start: int, end: int) -> None:
     """Gives the last article a paragraph, clause or sub-clause; a further one makes a reference of its own."""
     last = found[-1]
+    if level == "paragraph":
+        value = str(ROMAN.get(value.lower().replace("ı", "i"), value))
     if level == "sub-clause":
-        found[-1] = last._replace(end=end, norm=last.norm | {"clause": "-".join(filter(None, (last.norm["clause"], value)))})
+        clause = "-".join(filter(None, (last.norm["clause"], value)))
+        found[-1] = last._replace(end=end, norm=last.norm | {"clause": clause})
     elif last.norm[level] is None and last.norm["clause"] is None:
         found[-1] = last._replace(end=end, norm=last.norm | {level: value})
     else:
@@ -1572,14 +1580,12 @@ def _add_short_parts(page: Page, found: list[Found], match: re.Match[str]) -> No
     """Adds what stands behind an article in short: "/1-b.1" is paragraph 1, clause b-1; "/1-a, b" is two clauses."""
     levels = ["paragraph", "clause", "sub-clause", "sub-clause", "sub-clause"]
     for sign in SHORT_SIGN.finditer(page.plain, *match.span("parts")):
-        is_next = sign["next"] and len(levels) < 5
-        level = "clause" if is_next else levels.pop(0)
-        value = page.written(*sign.span("sign"))
-        _add_part(found, level, str(ROMAN.get(sign["sign"], value)) if level == "paragraph" else value, *sign.span("sign"))
+        level = "clause" if sign["next"] and len(levels) < 5 else levels.pop(0)
+        _add_part(found, level, page.written(*sign.span("sign")), *sign.span("sign"))
 
 
 def _add_details(page: Page, found: list[Found]) -> None:
-    """Adds to the last article the paragraphs and clauses named in words behind it: "birinci fıkrasının (a) ve (b) bentleri"."""
+    """Adds to the last article what is named in words behind it: "birinci fıkrasının (a) ve (b) bentleri"."""
     near = page.plain[found[-1].end:found[-1].end + 80]
     if not any(map(near.__contains__, ("fikra", "ben", "f.", "b."))):  # as behind most articles
         return
@@ -1587,8 +1593,7 @@ def _add_details(page: Page, found: list[Found]) -> None:
         level = LEVELS[(match["noun"] or match["short"])[0]]
         for sign in PART_SIGN.finditer(page.plain, *match.span("signs" if match["noun"] else "sign")):
             if sign[0] not in NOT_PARTS:
-                value = _sign(page, sign.start(), sign[0])
-                _add_part(found, level, str(ROMAN.get(sign[0], value)) if level == "paragraph" else value, *sign.span())
+                _add_part(found, level, _sign(page, sign.start(), sign[0]), *sign.span())
         found[-1] = found[-1]._replace(end=match.end())
 
 
@@ -1607,7 +1612,7 @@ GAZETTE_GLUE = lazy(
 
 def _tied(plain: str, pieces: Sequence[re.Match[str]], start: int, end: int, glue: re.Pattern[str],
           ) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
-    """The pieces that nothing but glue ties to a stretch, or to one that is tied to it: before and after it, nearest first."""
+    """The pieces that nothing but glue ties to a stretch, or to one so tied: before it and after it, nearest first."""
     before, after = list[re.Match[str]](), list[re.Match[str]]()
     for piece in reversed(pieces):
         if piece.end() <= start and glue.fullmatch(plain, piece.end(), start):
@@ -1645,7 +1650,8 @@ def _gazettes(page: Page) -> Iterator[Found]:
         if not number and not day:
             continue
         done = max(word.end(), *(piece.end() for piece in pieces.values()))
-        norm = {"no": number and number["no"].replace(".", ""), "date": day and _iso(cast("re.Match[str]", re.match(DATE, day[0]))),
+        norm = {"no": number and number["no"].replace(".", ""),
+                "date": day and _iso(cast("re.Match[str]", re.match(DATE, day[0]))),
                 "mukerrer": int(_sign(page, 0, extra["nth"] or "1")) if extra else 0}
         yield Found("gazette", min(word.start(), *(piece.start() for piece in pieces.values())), done, norm)
 
@@ -1769,7 +1775,8 @@ def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
     for one, two in reversed(pairs):
         role, right = _role(page, one, two), (two or one).right
         after = cases[-1] if cases else None
-        if not role and after and not after.two and after.role != "joint" and LIST_BETWEEN.fullmatch(page.plain, right, after.one.left):
+        is_listed = after and not after.two and LIST_BETWEEN.fullmatch(page.plain, right, after.one.left)
+        if after and is_listed and not role and after.role != "joint":
             role, one = after.role, one._replace(role=after.one.role)
         cases.append(Case(one, two, role, right))
     return cases[::-1]
@@ -1841,8 +1848,8 @@ COURT_BEHIND = lazy(rf"\s?(?:{SAYILI}|tarihli)\s|[^()\n]{{0,60}}[(\[]")  # "4/11
 
 
 def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> str | None:
-    """Name of the court a number belongs to: the last one before it in its sentence, one just behind it, or that of the decision before.
-    None where none is named, "" for an office that is no court."""
+    """Name of the court a number belongs to: the last one before it in its sentence, one just behind it, or that of the
+    decision before. None where none is named, "" for an office that is no court."""
     start = _sentence_start(page, left, min(300, left - floor), headings=False)
     names = _court_names(page, start, left)
     gap = page.plain[names[-1][1] if names else start:left]
@@ -1879,9 +1886,12 @@ def _court_names(page: Page, start: int, end: int) -> list[tuple[int, int, str]]
             index = int((match.lastgroup or "")[1:])
             name = list(COURTS)[index]
             if "{n}" in name:
-                name = name.replace("{n}", _sign(page, 0, re.match(r"\d+|[a-z ]+", match[f"n{index}"])[0].strip()))
-            if "{city}" in name:
-                name = name.replace("{city}", _city(page, at)).strip()
+                number = match[f"n{index}"]
+                digits = re.match(r"\d+", number)
+                name = name.replace("{n}", digits[0] if digits else _sign(page, 0, number.strip()))
+            if "{city}" in name:  # "İstanbul BAM 12. HD", "BAM İstanbul 12. HD"
+                city = _city(page, at) or (_city(page, start + match.start(f"n{index}")) if "{n}" in list(COURTS)[index] else "")
+                name = name.replace("{city}", city).strip()
         names.append((at, stop, name))
     return names
 
@@ -1905,7 +1915,8 @@ def _instance_name(page: Page, start: int, end: int, name: str) -> str:
     number = re.search(r"(\d{1,2})\s?\.?\s*$", page.plain[max(0, start - 6):start])
     kind = page.written(start, end)
     if name in INSTANCES.values() or "." in name:  # "ATM", "As. Tic. Mah."
-        kind = next(full for full, pattern in INSTANCE_PATTERNS.items() if name == INSTANCES[full] or re.match(pattern, name)) + " Mahkemesi"
+        kind = next(full for full, pattern in INSTANCE_PATTERNS.items() if name == INSTANCES[full] or re.match(pattern, name))
+        kind += " Mahkemesi"
     city = _city(page, start - len(number[0]) if number else start)
     return " ".join(part for part in (city, number and f"{number[1]}.", _title(kind)) if part)
 
@@ -1931,21 +1942,24 @@ OF_WHAT_FOLLOWS = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor"
 
 
 def _decision_date(page: Page, dates: list[Found], floor: int, left: int, right: int) -> Found | None:
-    """The decision's own date: between its numbers, the day it was decided on, or tied to its numbers by nothing but connecting words and its court."""
+    """The decision's own date: between its numbers, the day it was decided on, or tied to its numbers by nothing but
+    connecting words and its court."""
     plain, at = page.plain, bisect.bisect_right(dates, left, key=lambda date: date.start)
     before, behind = dates[at - 1:at], dates[at:at + 4]
     for date in behind:
         if date.end <= right or (UP_TO_A_DAY.fullmatch(plain, right, date.start) and DECIDED.match(plain, date.end)):
             return date
-    for date in before:
-        if date.start >= max(floor, left - 180) and not FILED.match(plain, right) and not OF_ANOTHER_ACT.search(plain, max(0, date.start - 24), date.start) \
-                and TIED_BEFORE.fullmatch(COURT.sub("@", plain[date.end:left])):
-            return date
+    if before and not FILED.match(plain, right):
+        start, end = before[0].start, before[0].end
+        is_tied = start >= max(floor, left - 180) and TIED_BEFORE.fullmatch(COURT.sub("@", plain[end:left]))
+        if is_tied and not OF_ANOTHER_ACT.search(plain, max(0, start - 24), start):
+            return before[0]
     for date in behind:
         is_labelled = LABELLED.search(plain, max(right, date.start - 30), date.start)
-        if (is_labelled or (TIED_BEHIND.fullmatch(plain, right, date.start))) and not OF_WHAT_FOLLOWS.match(plain, date.end):
+        is_tied = TIED_BEHIND.fullmatch(plain, right, date.start)
+        if (is_labelled or is_tied) and not OF_WHAT_FOLLOWS.match(plain, date.end):
             return date
-    if not floor and dates and CLOSING.match(plain, dates[-1].end):  # a text with a decision's number above and its date in the last line
+    if not floor and dates and CLOSING.match(plain, dates[-1].end):  # numbers at the top of a decision, date in its last line
         return dates[-1]
     return None
 
@@ -1962,7 +1976,8 @@ def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Fou
             continue
         esas, karar = _numbers_by_role(one, two, role)
         date = _decision_date(page, dates, floor, one.left, right) if dates else None
-        yield Found("decision", min(one.left, one.start), right, {"court": court or None, "esas": esas, "karar": karar, "date": date and date.norm["iso"]})
+        norm = {"court": court or None, "esas": esas, "karar": karar, "date": date and date.norm["iso"]}
+        yield Found("decision", min(one.left, one.start), right, norm)
         floor = max(right, date.end if date else 0)
 
 
