@@ -1192,6 +1192,8 @@ SHARE_BEFORE = lazy(r"(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa
 NUMBER_START = lazy(  # one set of signs first: the search engine then looks for these only
     rf"[\d\s(\"/%{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
     rf"|(?<=\d)(?!\d{{0,3}}[,;]\s[^\s\d(tluade$¤{EURO}-])|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
+WORD_IN_USE = lazy(  # most "bir" are not
+    rf"{SIGN}|{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
 VALUE_SIGNS = "%$¤" + PER_MILLE + EURO
 NUMBER_RUN = lazy(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
 DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
@@ -1254,12 +1256,14 @@ def _numbers(page: Page) -> list[Found]:
         start = match.start()
         sign = plain[start]
         if sign.isdigit():
-            found = _shape(page, start, at) or _measure(page, start) or _share(page, start)
+            found = _shape(page, start, at) or _measure(page, start)
+            if not found and "'" in plain[start:start + 4]:  # "3'te 2"
+                found = _share(page, start)
         elif sign in VALUE_SIGNS:
             found = _measure(page, start)
         else:
             start += 1
-            found = _measure(page, start) or _share(page, start)
+            found = _measure(page, start) or _share(page, start) if WORD_IN_USE.match(plain, start) else []
         if found:
             at = found[-1].end
             numbers += found
@@ -1439,7 +1443,9 @@ def _heads(page: Page) -> list[Head]:
             heads.append(Head(*after.span("articles"), start, after.end()))
     heads += [Head(*bare.span("articles"), bare.start() + 1, bare.end("on"))
               for bare in BARE.finditer(plain) if _is_bare_article(page, bare)]
-    return sorted(heads, key=lambda head: (head.start, -head.stop))  # at one place the one that reaches furthest first
+    heads.sort(key=operator.itemgetter(3), reverse=True)
+    heads.sort(key=operator.itemgetter(0))  # by start, at one place the one that reaches furthest first
+    return heads
 
 
 def _is_bare_article(page: Page, head: re.Match[str]) -> bool:
@@ -1587,7 +1593,7 @@ def _add_short_parts(page: Page, found: list[Found], match: re.Match[str]) -> No
 def _add_details(page: Page, found: list[Found]) -> None:
     """Adds to the last article what is named in words behind it: "birinci fıkrasının (a) ve (b) bentleri"."""
     near = page.plain[found[-1].end:found[-1].end + 80]
-    if not any(map(near.__contains__, ("fikra", "ben", "f.", "b."))):  # as behind most articles
+    if not ("fikra" in near or "ben" in near or "f." in near or "b." in near):  # as behind most articles
         return
     while match := DETAIL.match(page.plain, found[-1].end):
         level = LEVELS[(match["noun"] or match["short"])[0]]
@@ -2017,7 +2023,8 @@ def references(text: str, types: Container[str] | None = None) -> list[Reference
         found += _communiques(page)
     if "decision" in types:
         found += _decisions(page, [one for one in numbers if "number" in one.norm], [one for one in numbers if one.type == "date"])
-    found.sort(key=lambda one: (one.start, -one.end))
+    found.sort(key=operator.itemgetter(2), reverse=True)
+    found.sort(key=operator.itemgetter(1))  # by start, at one place the longest first
     result, ruling = list[Reference](), 0
     for kind, start, end, norm in found:
         if start >= ruling and kind in types:  # nothing inside a ruling's number is labelled

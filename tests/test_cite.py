@@ -106,6 +106,16 @@ def test_odd_writing_is_read_without_a_crash():
     assert references("sevincinci mükerrer Resmî Gazete 12.05.2020")[0].norm["date"] == "2020-05-12"
 
 
+@pytest.mark.parametrize("text, part, value", [
+    ("BAM İstanbul 12. HD, E. 2020/1, K. 2021/2", "court", "İstanbul BAM 12. HD"),
+    ("ESAS NO: 2013/15340\nKARAR NO: 2015/2744\n\nHükmün ONANMASINA, 19.2.2015 gününde oybirliğiyle karar verildi.", "date", "2015-02-19"),
+    ("İİK m. 150/ı", "article", "150/ı"), ("VUK m. 5/I-b", "clause", "b"), ("GVK m. 40/V", "paragraph", "5"),
+    ("bu Kanunla değişik TBK'nın 12. maddesi", "law", "TBK"), ("%30 altında pay", "value", 0.3), ("50-60 bin TL", "value", 50_000),
+])
+def test_forms_of_everyday(text, part, value):
+    assert references(text)[0].norm[part] == value
+
+
 def norms(text: str) -> list:
     return [(reference.type, reference.norm) for reference in references(text)]
 
