@@ -1314,7 +1314,7 @@ def _share(page: Page, start: int) -> list[Found]:
     return _value("rate", start, match.end(), part, None, whole) if whole and part and part <= whole else []
 
 
-def _measure(page: Page, start: int) -> list[Found]:
+def _measure(page: Page, start: int, in_brackets: bool = False) -> list[Found]:
     """An amount, a rate or a duration, its sign before or behind its number: both ends of a range, what is said twice once."""
     plain, match = page.plain, MEASURE.match(page.plain, start)
     if match is None:
@@ -1339,8 +1339,8 @@ def _measure(page: Page, start: int) -> list[Found]:
         high += Fraction(number_value(match["kurus"]) or 0) / 100
     first = _value(kind, start, match.end("low"), number_value(low, kind == "amount"), unit, whole) if low else []
     found = _value(kind, match.start("high") if first else start, end, high, unit, whole)
-    bracket = AGAIN.match(plain, end) if kind != "duration" else None
-    again = _measure(page, bracket.end()) if bracket and found else []
+    bracket = AGAIN.match(plain, end) if kind != "duration" and not in_brackets else None
+    again = _measure(page, bracket.end(), in_brackets=True) if bracket and found else []
     if again and again[0].norm == found[0].norm:
         found = [found[0]._replace(end=again[0].end)]
     return first + found
@@ -1781,8 +1781,8 @@ def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
     for one, two in reversed(pairs):
         role, right = _role(page, one, two), (two or one).right
         after = cases[-1] if cases else None
-        is_listed = after and not after.two and LIST_BETWEEN.fullmatch(page.plain, right, after.one.left)
-        if after and is_listed and not role and after.role != "joint":
+        may_share = after and not role and not after.two and after.role != "joint"
+        if after and may_share and LIST_BETWEEN.fullmatch(page.plain, right, after.one.left):
             role, one = after.role, one._replace(role=after.one.role)
         cases.append(Case(one, two, role, right))
     return cases[::-1]
