@@ -630,22 +630,14 @@ def phrase(text: str) -> Phrase:
     letters = one_spaced(fold_letters(published))           # less is dropped of it than of `folded`: a probe must stand in both
     counted = count(folded)
     ending = UNIT_ENDING.get(counted.rsplit(" ", 1)[-1])
-    number = re.search(r"\d+(?:/(\d+))?", counted)
+    number = re.search(r"\d+", counted)
     if not number:
         return Phrase(published, folded, folded if folded in letters else "", "", (), (), ending, False)
     stretches = [s.strip() for s in re.split(rf"[^a-z ]*\d[^a-z ]*|\b(?:{'|'.join(MONEY)})\b", counted)]
     probe = max((s for s in stretches if s in folded), key=len)
-    value = int(number[0].split("/")[0])
-    unit = next((unit for unit in MONEY if re.search(rf"\d {unit}\b", counted)), None)
-    if probe:
-        anchors: tuple[str, ...] = (probe,)
-    elif unit:
-        anchors = tuple(MONEY[unit].split("|"))
-    elif number[1]:                                         # a fraction: "3'te 2", "üçte iki", "2/3"
-        anchors = (f"/{number[1]}", *[f"{sign}{letter}" for sign in _signs(int(number[1])) for letter in "td"])
-    else:
-        anchors = ("%", "yuzde") if "%" in counted else ("‰", "binde") if "‰" in counted else _signs(value)
-    return Phrase(published, folded, probe if probe in letters else "", counted, anchors, _signs(value), ending,
+    signs = _signs(int(number[0]))
+    anchors = (probe,) if probe else ("%", "yuzde") if "%" in counted else signs
+    return Phrase(published, folded, probe if probe in letters else "", counted, anchors, signs, ending,
                   bool(probe) and re.search(rf"\d {re.escape(probe)}", counted) is not None)
 
 
@@ -668,31 +660,21 @@ def hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
 
 
 def _counted_hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
-    """All places of a phrase with a number."""
+    """All places of a phrase with a number, by counting what stands around its anchors."""
+    reach = len(wanted.counted)
     for anchor in wanted.anchors:
         at = folded.find(anchor)
         while at >= 0:
-            yield from _hits_at(wanted, folded, anchor, at)
+            left, right = max(0, at - reach - 50), at + reach + 20
+            near = folded[max(0, at - 16):at] if wanted.follows else folded[left:right]
+            if any(map(near.__contains__, wanted.signs)):
+                begin = max(left - 200, folded.rfind(" ", max(0, left - 200), left) + 1, 0)
+                end = min(right + 200, max(folded.find(" ", right), 0) or len(folded))  # no word is cut: it may be a number's
+                text = count(folded[begin:end]) + folded[end:end + 60]
+                if wanted.counted in text:
+                    here = len(count(folded[begin:at]))
+                    yield from _hits(wanted.counted, wanted.ending, text, at, here - reach - 8, here)
             at = folded.find(anchor, at + 1)
-
-
-def _hits_at(wanted: Phrase, folded: str, anchor: str, at: int) -> Iterator[Hit]:
-    """Places of a phrase with a number at this anchor, by counting what stands around it; a place further off has an anchor of its own."""
-    left, right = max(0, at - len(wanted.counted) - 60), at + len(wanted.counted) + 20
-    right = min(right + 200, max(folded.find(" ", right), 0) or len(folded))                  # no word is cut: it may be a number's
-    at_end = wanted.folded.endswith(anchor) and anchor not in wanted.signs                    # after a sign the number may go on
-    if (at_end and wanted.ending and not wanted.ending.match(folded, at + len(anchor))) \
-            or not any(map((folded[max(0, at - 16):at] if wanted.follows else folded[left:right]).__contains__, wanted.signs)) \
-            or (wanted.follows and not MAY_COUNT_BEFORE.search(folded[max(0, at - 12):at])):
-        return                                              # cheap to see that it can't be here
-    begin = max(left - 200, folded.rfind(" ", max(0, left - 200), left) + 1, 0)
-    window, after = folded[begin:right], folded[right:right + 60]
-    said = folded.rfind(wanted.folded, max(0, at - len(wanted.folded)), at + len(anchor)) if at_end else -1
-    if said >= 0 and not MAY_COUNT_BEFORE.search(folded[max(0, said - 12):said]):
-        yield from _hits(wanted.folded, wanted.ending, window + after, at, said - begin, said - begin)     # in the same words: nothing to count
-    elif wanted.counted in (text := count(window) + after):
-        here = len(count(folded[begin:at]))
-        yield from _hits(wanted.counted, wanted.ending, text, at, here - len(wanted.counted) - 8, here)
 
 
 def _hits(needle: str, ending: re.Pattern[str] | None, text: str, place: int, first: int = 0, last: float = math.inf) -> Iterator[Hit]:
@@ -706,7 +688,6 @@ def _hits(needle: str, ending: re.Pattern[str] | None, text: str, place: int, fi
         at = text.find(needle, at + 1)
 
 
-MAY_COUNT_BEFORE = lazy(rf"(?:[^a-z .;:]|\d[.]|{NUMBER_WORD}|yuzde|binde|[dt][ae]) ?$")
 CUT_BEFORE = lazy(r"[a-z\d][a-z\d%‰]$|[%‰]\d$|\d[.,/]\d$")       # "gün" in "bugün", "3" in "13", "%3" or "2,3"
 CUT_AFTER = lazy(r"\d(?:\d|[.,/]\d)")                               # "%10" in "%100" or "%10,5"
 
@@ -1012,10 +993,11 @@ SPELLINGS = {"AY": "Anayasa", "MK": "TMK", "eBK": "BK"}  # further abbreviations
 OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK", "medeni": "TMK", "kdv": "KDVK"}
 CAPITALS_ONLY = ("HK", "BK", "AY", "MK", "FKK", "İMK")  # in small letters these are other words ("hk.", "ay")
 NOT_LAWS = (  # their articles are not labelled
-    "sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk", "taahhutname", "gdpr", "sirkuler", "police",
-    "tuzug", r"tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname", "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
+    "(?<!haklari )sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk",
+    "taahhutname", "gdpr", "sirkuler", "police", "tuzug", "tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname",
+    "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
 MONTHS = ("ocak", "subat", "mart", "nisan", "mayis", "haziran", "temmuz", "agustos", "eylul", "ekim", "kasim", "aralik")
-PERIODS = {"gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl", "sene": "yıl"}
+PERIODS = {"is gun": "iş günü", "isgun": "iş günü", "gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl", "sene": "yıl"}
 CURRENCIES = {
     "TL": r"tl|try|turk liras[a-z]*|lira(?!z)[a-z]*|¤",
     "USD": r"usd|(?:amerikan |abd )?dolar[a-z]*|\$",
@@ -1023,7 +1005,6 @@ CURRENCIES = {
 }
 ORDINALS = {"birinci": 1, "ikinci": 2, "ucuncu": 3, "dorduncu": 4, "besinci": 5, "altinci": 6, "yedinci": 7, "sekizinci": 8,
             "dokuzuncu": 9, "onuncu": 10, "yirminci": 20, "otuzuncu": 30, "kirkinci": 40}
-TENS_BEFORE = {"": 0, "on": 10, "yirmi": 20, "otuz": 30, "kirk": 40}
 ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "x": 10, "xi": 11, "xii": 12}
 
 ORDINAL = rf"(?:(?:on|yirmi|otuz|kirk)\s?)?(?:{'|'.join(ORDINALS)})"
@@ -1031,9 +1012,10 @@ CHAMBER = rf"(?P<n>\d{{1,2}}(?!\d)\s?\.?(?:'?[iu]?nc[iu])?|{ORDINAL})\s*"
 HUKUK, CEZA = r"(?:hukuk daire|h\s?\.?\s?d\b)", r"(?:ceza daire|c\s?\.?\s?d\b)"
 BAM, BIM = r"(?:bolge adliye mahkemesi(?:'?nin)?|bam\b)[\s,]*", r"(?:bolge idare mahkemesi(?:'?nin)?|bim\b)[\s,]*"
 IBK = r"(?:yargitay )?ictiha[dt][a-z]* birlestirme "
+CITY = r"(?:[a-z]+\s)?"
 COURTS = {  # name in the norm ("": an office that is no court): how texts write it, endings apart; {city} is the capitalised word before
-    "{city} BAM {n}. HD": BAM + CHAMBER + HUKUK,
-    "{city} BAM {n}. CD": BAM + CHAMBER + CEZA,
+    "{city} BAM {n}. HD": BAM + CITY + CHAMBER + HUKUK,
+    "{city} BAM {n}. CD": BAM + CITY + CHAMBER + CEZA,
     "{city} BİM {n}. VDD": BIM + CHAMBER + r"(?:vergi dava daire|v\.?d\.?d\b)",
     "{city} BİM {n}. İDD": BIM + CHAMBER + r"(?:idar[ei] dava daire|i\.?d\.?d\b)",
     "{city} BAM": BAM,
@@ -1145,8 +1127,6 @@ class Page:
         """A stretch as its author wrote it: composed letters, without markup and invisible signs."""
         left, right = self.span(start, end)
         text = self.text[left:right]
-        if text.isalnum() and text.isascii():
-            return text
         return UNUSUAL_PART.sub(_usual, unicodedata.normalize("NFC", text)).translate(EMPHASIS_SIGNS) if right > left else ""
 
     def number(self, start: int, end: int) -> str:
@@ -1159,7 +1139,7 @@ class Page:
 
 # -- Numbers: dates, amounts, rates, durations, and the numbers of decisions and rulings -----------------------------
 
-GROUP = r"(?:[., ]|(?<=[., ]\d{3})\.\s{1,3}|\.\s{1,3}(?=000))\d{3}"  # a thousands group, perhaps after a line break: "1.250.\n000"
+GROUP = r"(?:[., ]|\.\s{1,3}(?=000)|(?<=[., ]\d{3})\.\s{1,3})\d{3}"  # a thousands group, perhaps after a line break: "1.250.\n000"
 DIGITS = rf"(?:\d{{1,3}}(?:{GROUP})+(?:[.,]\d{{1,2}}|,\n\d\d)?(?!\d)|\d+(?:[.,]\d{{1,3}})?(?![.,]?\d))"
 SOFTENED = {"dord": "dort", "bucug": "bucuk"}  # before a vowel: "dördü", "dörder", "buçuğu"
 _NUMBER_WORDS = [*NUMBER_WORD.split("|"), r"dord(?=er\s|u(?!nc))", "bucug(?=u)"]
@@ -1168,38 +1148,26 @@ A_WORD = "(?:" + "|".join(  # NUMBER_WORD by first letters, sooner decided
 SPOKEN = rf"{A_WORD}(?:\s{{0,2}}{A_WORD}){{0,11}}"
 EACH = r"(?:'?s?[ae]r(?=\s))?"  # "üçer aylık"
 IN_WORDS = rf"{SPOKEN}(?:\s{{1,2}}{DIGITS}\s{{1,2}}{SPOKEN}){{0,2}}(?:\s{{1,2}}{DIGITS})?"
-QUANTITY = rf"(?:{DIGITS}{EACH}(?:\s{{0,2}}{IN_WORDS})?|{IN_WORDS}){EACH}"
-RANGE = r"(?:\s?-\s?|\s(?:ila|ile|veya|ya da)\s)"
+QUANTITY = rf"(?:{DIGITS}{EACH}(?:\s{{0,2}}(?=bucuk|yuz|bin|mily){IN_WORDS})?|{IN_WORDS}){EACH}"
 ANY_CURRENCY = "|".join(CURRENCIES.values()).replace("€", EURO)
+SIGN = rf"[%$¤{PER_MILLE}{EURO}]|try|usd|eur|(?:yuzde|binde)(?=\s)"
 MEASURE = lazy(
-    rf"(?P<high>{QUANTITY})(?:\s?\(\s?(?P<again>{QUANTITY})\s?\))?(?:"
-    rf"(?:\s{{1,4}}|(?<=[\d)])\s{{0,4}})'?(?P<period>is\s?gun|gun|hafta|ay|yil|sene)"
-    rf"|[.,]?\s?-?\s{{0,4}}(?P<currency>{ANY_CURRENCY})(?![a-z])"
-    rf"(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?(?:(?:'[a-z]{{1,5}})?\s?\([^()\d]{{2,90}}\))?"
-    r"|\s?%(?!\s?\d))")
-LOW = lazy(rf"(?<=[\s(\"])(?P<low>{QUANTITY}){RANGE}$")  # the first end of a range, looked for before the second
-SCALE = r"(?:bin|milyon|milyar)"
-SCALED = rf"{DIGITS}(?:\s{{0,2}}(?:bucuk\s)?{SCALE}(?![a-z]{{4}})(?:\s\d{{1,3}}\s{SCALE}(?![a-z]{{4}}))?)?"  # "1,2 milyon", "1 milyon 250 bin"
-SIGN_MONEY = lazy(rf"(?P<currency>[$¤{EURO}]|try|usd|eur)\s?(?:(?P<low>{SCALED})\s?-\s?(?![\d.]+[/-]))?(?P<high>{SCALED})"
-                        r"(?:(?<=[a-z])[a-z]{1,3})?(?:\s?\([^()\d]{2,90}\))?")
-SAME_AGAIN = lazy(  # "yüz elli bin Türk lirası (150.000 TL)"
-    rf"(?:'[a-z]{{1,5}})?\s?\(\s?(?P<sign>[$¤{EURO}])?\s?(?P<high>{QUANTITY})[.,]?\s?-?\s{{0,4}}(?:(?P<currency>{ANY_CURRENCY})(?![a-z]))?"
-    rf"(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?\s?\)")
-RATE = lazy(
-    rf"(?:[%{PER_MILLE}]\s{{0,2}}|(?<![a-z])(?:yuzde|binde)\s{{1,2}})(?P<low>{QUANTITY}(?!\d))"
-    rf"(?:{RANGE}(?:yuzde |binde |[%{PER_MILLE}]\s?)?(?P<high>{QUANTITY})(?![\d.]|\s(?:gun|ay|yil|tl|lira)))?"
-    rf"(?:\s?\(\s?(?:%|yuzde |binde )?\s?{QUANTITY}\s?\))?")
+    rf"(?:(?P<sign>{SIGN})\s{{0,2}})?(?:(?P<low>{QUANTITY})(?:\s?-\s?|\s(?:ila|ile|veya|ya da)\s)(?:(?P=sign)\s?)?)?(?P<high>{QUANTITY})"
+    rf"(?:\s?\(\s?{QUANTITY}\s?\))?(?(sign)(?(low)(?!\d|\s(?:gun|ay|yil|tl|lira)))|(?:"
+    rf"(?:\s{{1,4}}|(?<=[\d)])\s{{0,4}})'?(?P<period>{'|'.join(PERIODS)})"
+    rf"|[.,]?\s?-?\s{{0,4}}(?P<currency>{ANY_CURRENCY})(?![a-z])(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?"
+    r"|\s?(?P<percent>%)(?!\s?\d)))")
+AGAIN = lazy(r"(?:'[a-z]{1,5})?\s?\(\s?(?:yalniz\s)?")  # "yüz elli bin Türk lirası (150.000 TL)"
 SHARE = lazy(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*)?(?![a-z])")  # "üçte ikisi"
 FRACTION = lazy(r"(?P<part>\d{1,3})/(?P<whole>\d{1,3})(?![\d/%]|\.\d)")
 SHARE_AFTER = lazy(r"'(?:[sn]?[iu](?!nc)|l[iu]k|[sn]?[ae]r\s(?:pay|hisse))"
-                         r"|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
+                   r"|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
 SHARE_BEFORE = lazy(r"(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa)\s)[a-z]+\s){0,2}$")
-SHARE_ENDING = lazy(r"'?(?:[sn]?[ae]r)?(?![\w/])")
 NUMBER_START = lazy(  # one set of signs first: the search engine then looks for these only
-    rf"[\d\s(\"/%{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD})"
-    rf"|(?<=\d)(?:(?<=(?:try|usd|eur).\d)|(?!\d{{0,3}}[,;]\s[^\s\d(tluade$¤{EURO}-]))|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
+    rf"[\d\s(\"/%{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
+    rf"|(?<=\d)(?!\d{{0,3}}[,;]\s[^\s\d(tluade$¤{EURO}-])|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
 WORD_IN_USE = lazy(  # most "bir" are not
-    rf"{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
+    rf"{SIGN}|{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
 VALUE_SIGNS = "%$¤" + PER_MILLE + EURO
 NUMBER_RUN = lazy(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
 DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
@@ -1210,15 +1178,12 @@ DASH_DIGITS = (r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\
                r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?)?\(\w{1,8}[-/][\w./ -]{1,30}\)|\.?\(\w{1,8}\)\.?)")
 SHAPES = lazy("|".join((
     rf"(?P<date>{DATE})",
-    r"(?P<words>\d{1,3}'[td][ea]\s)",
     r"(?P<rekabet>\d\d\s?-\s?\d{1,3}\s?/\s?\d{1,4}\s?-\s?(?:\d{1,4}|m)(?![\w/]))",
     rf"(?P<ozelge>\d{{8}}(?=\s?-){DASH_DIGITS}{{1,8}})",
     r"(?P<kik>\d{4}/(?:u[hym]\.?[iv]{1,3}|[md]k(?:\.d)?)[.\s]?-?\s?\d+)",
     r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6}(?!\.?\d|\s?/))?(?![\d%/]|\.\d))",
     r"(?P<pair>\d{1,2}-\d{1,4}/\d{1,5}(?![\d/-])|\d{1,5}-\d{1,5}(?=\s+sayi(?:li)?\b|\s+e\.?\s?k\b))",
 )))
-MARK_DASH = lazy(r"(?<![a-z])[ek]\.?-$")  # "E.-2020/1", "E-62030549-125"
-BRACKETS = lazy(r"\(\w+[-/]")  # round ones, written for square ones: "125(6-14/21)"
 OLD_RULING = lazy(rf"b\s?\.\s?07\.\d\.g[ie][bl][\w.]{{0,40}}{DASH_DIGITS}{{1,9}}")
 
 
@@ -1241,7 +1206,7 @@ def number_value(written: str, money: bool = False) -> Number | None:
     return None if len(numbers) != 1 or isinstance(numbers[0], str) else numbers[0]
 
 
-def _value(kind: str, start: int, end: int, value: Number | None, unit: str = "", whole: Number = 1) -> list[Found]:
+def _value(kind: str, start: int, end: int, value: Number | None, unit: str | None = None, whole: Number = 1) -> list[Found]:
     """An amount, a rate (so many parts of a `whole`) or a duration; nothing where the number has no value."""
     if not value:
         return []
@@ -1260,20 +1225,21 @@ def _iso(match: re.Match[str]) -> str | None:
 
 def _numbers(page: Page) -> list[Found]:
     """Everything that starts with a digit, a number word or a sign. Numbers of decisions come out raw, as "docket"."""
-    plain, at, floor, numbers = page.plain, 0, 0, []
+    plain, at, numbers = page.plain, 0, list[Found]()
     while match := NUMBER_START.search(plain, at):
         start = match.start()
         sign = plain[start]
         if sign.isdigit():
-            found = _shape(page, start, at) or _measure(page, start, floor)
+            found = _shape(page, start, at) or _measure(page, start)
+            if not found and "'" in plain[start:start + 4]:  # "3'te 2"
+                found = _share(page, start)
         elif sign in VALUE_SIGNS:
-            found = _rate(page, start) or _signed_amount(page, start)
+            found = _measure(page, start)
         else:
             start += 1
-            in_use = WORD_IN_USE.match(plain, start)
-            found = _rate(page, start) or _share(page, start) or _measure(page, start, floor) if in_use else []
+            found = _measure(page, start) or _share(page, start) if WORD_IN_USE.match(plain, start) else []
         if found:
-            at = floor = found[-1].end
+            at = found[-1].end
             numbers += found
         else:
             at = NUMBER_RUN.match(plain, start).end()  # type: ignore[union-attr]
@@ -1289,10 +1255,8 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
     if kind == "date":
         iso = _iso(match)
         return [Found("date", start, end, {"iso": iso})] if iso else []
-    if kind == "words":
-        return _share(page, start)
     is_rest = page.plain[start - 1] in "-/,0123456789" and start - 1 != floor
-    if is_rest and not MARK_DASH.search(page.plain, max(0, start - 4), start):
+    if is_rest and page.plain[start - 2:start] not in ("e-", "k-", ".-"):  # "E-62030549-125", "E.-2020/1"
         return []
     if kind == "ozelge":
         return _ruling(page, start, end)
@@ -1306,7 +1270,7 @@ def _ruling(page: Page, start: int, end: int) -> list[Found]:
     """A tax ruling; without brackets only where the text calls it one (letters of offices have such numbers too)."""
     raw = page.plain[start:end].rstrip(".,-/ ")
     around = page.plain[max(0, start - 120):end + 60]
-    if "[" not in raw and not BRACKETS.search(raw) and ".g" not in raw and "ozelge" not in around and "mukteza" not in around:
+    if "[" not in raw and ".g" not in raw and "ozelge" not in around and "mukteza" not in around:
         return []
     return [Found("ozelge", start, start + len(raw), {"sayi": page.number(start, start + len(raw)).replace("GIB", "GİB")})]
 
@@ -1314,77 +1278,46 @@ def _ruling(page: Page, start: int, end: int) -> list[Found]:
 def _share(page: Page, start: int) -> list[Found]:
     """A fraction in words, "üçte ikisi", or in digits where the words beside it say that it is a share: "payın 3/8'i"."""
     plain = page.plain
-    if match := SHARE.match(plain, start):
-        whole, part = number_value(match["whole"].rstrip("'")), number_value(match["part"].rstrip("'"))
-    elif (match := FRACTION.match(plain, start)) and (SHARE_AFTER.match(plain, match.end()) or (SHARE_BEFORE.search(plain, max(0, start - 30), start)
-                                                      and SHARE_ENDING.match(plain, match.end()))):
-        whole, part = int(match["whole"]), int(match["part"])
-    else:
+    match = SHARE.match(plain, start)
+    if not match and (match := FRACTION.match(plain, start)):
+        is_share = SHARE_AFTER.match(plain, match.end()) or SHARE_BEFORE.search(plain, max(0, start - 30), start)
+        match = match if is_share else None
+    if not match:
         return []
-    return _value("rate", start, match.end(), part, "", whole) if whole and part and part <= whole else []
+    whole, part = number_value(match["whole"].rstrip("'")), number_value(match["part"].rstrip("'"))
+    return _value("rate", start, match.end(), part, None, whole) if whole and part and part <= whole else []
 
 
-def _rate(page: Page, start: int) -> list[Found]:
-    """A percentage or a per-mille value, in digits or words; both ends of a range."""
-    match = RATE.match(page.plain, start)
+def _measure(page: Page, start: int, in_brackets: bool = False) -> list[Found]:
+    """An amount, a rate or a duration, its sign before or behind its number: both ends of a range, what is said twice once."""
+    plain, match = page.plain, MEASURE.match(page.plain, start)
     if match is None:
         return []
-    whole = 100 if page.plain[start] in "%y" else 1000
-    low, high = number_value(match["low"]), match["high"] and number_value(match["high"])
-    if not high:
-        return _value("rate", start, match.end(), low, "", whole)
-    return _value("rate", start, match.end("low"), low, "", whole) + _value("rate", match.start("high"), match.end(), high, "", whole)
-
-
-def _signed_amount(page: Page, start: int) -> list[Found]:
-    """An amount with its currency in front: "₺690.000"."""
-    match = SIGN_MONEY.match(page.plain, start)
-    if match is None:
-        return []
-    unit, scale = _currency(match["currency"]), re.fullmatch(rf"\d+ ({SCALE})", match["high"])
-    low = match["low"] and number_value(match["low"] + (f" {scale[1]}" if scale and match["low"].isdigit() else ""), True)
-    found = _value("amount", start, match.end("low"), low, unit) if low else []
-    return found + _value("amount", match.start("high") if low else start, match.end(), number_value(match["high"], True), unit)
-
-
-def _currency(written: str) -> str:
-    return next(unit for unit, signs in CURRENCIES.items() if re.fullmatch(signs.replace("€", EURO), written))
-
-
-def _kurus(match: re.Match[str]) -> Number:
-    return Fraction(number_value(match["kurus"]) or 0) / 100 if match["kurus"] else 0
-
-
-def _measure(page: Page, start: int, floor: int) -> list[Found]:
-    """An amount, a duration or a rate written behind its number, with the first end of a range before it."""
-    plain = page.plain
-    if plain[start - 4:start - 1] in ("try", "usd", "eur"):
-        return _signed_amount(page, start - 4)
-    match = MEASURE.match(plain, start)
-    if match is None:
-        return []
-    end, kind, unit = match.end(), "rate", ""
+    kind, unit, whole, end = "amount", None, 1, match.end()
+    sign = match["sign"] or match["currency"] or "%"
     if match["period"]:
-        name = "".join(match["period"].split())
-        ending = UNIT_ENDING[{"isgun": "gun", "sene": "hafta"}.get(name, name)].match(plain, end)
-        if ending is None or (name in ("gun", "yil", "sene") and re.fullmatch(r"(?:19|20)\d\d", match["high"])):
+        name = " ".join(match["period"].split())
+        ending = UNIT_ENDING[{"is gun": "gun", "isgun": "gun", "sene": "hafta"}.get(name, name)].match(plain, end)
+        if ending is None or (name != "ay" and re.fullmatch(r"(?:19|20)\d\d", match["high"])):
             return []
-        kind, end, unit = "duration", ending.end(), PERIODS.get(name, "iş günü")
-    elif match["currency"]:
-        kind, unit = "amount", _currency(match["currency"])
-    whole = 100 if kind == "rate" else 1
-    found, value = [], number_value(match["high"], kind == "amount")
-    is_range = plain[max(0, start - 6):start].rstrip().endswith(("-", "ila", "ile", "veya", "ya da"))
-    if is_range and (low := LOW.search(plain, max(floor, start - 60), start)):
-        scale = re.fullmatch(r"\d+ (bin|milyon|milyar)", match["high"]) if low["low"].isdigit() else None  # "50-60 bin TL"
-        first = number_value(low["low"] + (f" {scale[1]}" if scale else ""), kind == "amount")
-        found = _value(kind, *low.span("low"), first, unit, whole)
-    value = value and value + _kurus(match)
-    again = SAME_AGAIN.match(plain, end) if kind == "amount" else None
-    is_same_unit = again and _currency(again["sign"] or again["currency"] or match["currency"]) == unit
-    if again and is_same_unit and value == (number_value(again["high"], True) or 0) + _kurus(again):
-        end = again.end()
-    return found + _value(kind, start, end, value, unit, whole)
+        kind, unit, end = "duration", PERIODS[name], ending.end()
+    elif sign in ("%", PER_MILLE, "yuzde", "binde"):
+        kind, whole = "rate", 100 if sign in ("%", "yuzde") else 1000
+    else:
+        unit = next(unit for unit, signs in CURRENCIES.items() if re.fullmatch(signs.replace("€", EURO), sign))
+    low, high = match["low"], number_value(match["high"], kind == "amount")
+    scale = re.fullmatch(r"\d+ (bin|milyon|milyar)", match["high"])
+    if low and low.isdigit() and scale:  # "50-60 bin TL"
+        low = f"{low} {scale[1]}"
+    if high and match["kurus"]:
+        high += Fraction(number_value(match["kurus"]) or 0) / 100
+    first = _value(kind, start, match.end("low"), number_value(low, kind == "amount"), unit, whole) if low else []
+    found = _value(kind, match.start("high") if first else start, end, high, unit, whole)
+    bracket = AGAIN.match(plain, end) if kind != "duration" and not in_brackets else None
+    again = _measure(page, bracket.end(), in_brackets=True) if bracket and found else []
+    if again and again[0].norm == found[0].norm:
+        found = [found[0]._replace(end=again[0].end)]
+    return first + found
 
 
 # -- Statutes --------------------------------------------------------------------------------------------------------
@@ -1396,7 +1329,7 @@ PARTS = (  # short forms behind an article: "/1", "/f. 1", "(1)", " II"; then cl
     rf"(?:(?:(?:\s?/\s?(?:f\.?\s?)?|(?<=/[a-z])-|\s?(?=\(\d{{1,2}}\))){PARAGRAPH_SIGN}|\s{NUMERAL}(?![\w.'/]))"
     rf"(?:(?:\s?-\s?|(?:[./]|(?<=[a-z]),|(?<=\)))(?={CLAUSE_SIGN})){CLAUSE_SIGN}|\s?\((?:[a-z]|\d{{1,2}})\)){{0,4}}"
     r"(?:(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?[a-z]\)?(?![\w.'/])){0,6})?")
-ARTICLE_NO = r"(?:1[0-5]\d\d|\d{1,3})(?!\d)(?:\s?/\s?[a-hj-uwyz](?![a-z\d]|\.\s?\d))?"
+ARTICLE_NO = r"(?:1[0-5]\d\d|\d{1,3})(?!\d)(?:\s?/\s?(?:[a-hj-uwyz]|[ivx](?!\s?[-(]))(?![a-z\d]|\.\s?\d))?"
 ORDINAL_END = r"(?:\s?['\".]{0,2}\s?[iu]?nc[iu]\b|\s?\.)"
 KINDS = {"ek gecici": "ek geçici ", "gecici": "geçici ", "ek": "ek ", "mukerrer": "mükerrer ", "muk": "mükerrer "}
 KIND = rf"(?:(?:{'|'.join(KINDS)})\.?\s{{1,2}})"
@@ -1406,19 +1339,20 @@ NO_MEASURE = (  # a number before these is no article
     rf"|bin\b|milyon|adet|kisi|numara|ada\b|parsel|m2|protokol|{ANY_CURRENCY}|{'|'.join(MONTHS)}))")
 ARTICLES = rf"{ARTICLE_NO}{PARTS}{NO_MEASURE}(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{NO_MEASURE}){{0,12}}"
 ORDINAL_ARTICLES = rf"{ARTICLE_NO}{PARTS}{ORDINAL_END}?(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{ORDINAL_END}?){{0,12}}"
+AND_ON = r"(?:\.?\s?(?:vd\b\.?|v\.\s?d\.|ve devam[a-z]*|ve mutea[a-z]*|ve sonra[a-z]*))?"
 HEAD = lazy(r"m(?<![a-z\d']m)(?:adde[a-z]*(?:\.(?=\s?\d))?|ad\.|d?\.|d?(?=\s\d))")
-AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES})")  # "m. 12"
+AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES}){AND_ON}")  # "m. 12"
 BEFORE_HEAD = lazy(  # "12 nci maddesi", "onuncu maddesi"
     rf"(?<=[\s(\[\"])(?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam|muteakip)[a-z]*\s)?$")
 BARE = lazy(  # "TTK 530"
     rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\s{{0,2}}(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
-    r"(?P<on>\s?(?:/|vd|ve devam|hukm|uyar|gereg))?")
+    rf"(?P<on>{AND_ON})(?P<rule>\s?(?:/|hukm|uyar|gereg))?")
 SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
     rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
 NUMBER_BEFORE = lazy(r"(?:devami|vd\.|takip|nc[iu]\b|\d[a-z)]?|[./(-][a-z]\)?|[.)])\s{0,2}$")
 ARTICLE = lazy(rf"(?P<kind>{KIND})?(?:(?P<no>{ARTICLE_NO})(?P<parts>{PARTS})|(?P<ordinal>{ORDINAL}))")
+SHORT_SIGN = lazy(r"(?P<next>(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?(?=[a-z]))?(?P<sign>(?!f\.|f\s|f\d)[a-z]+|\d+)")
 RANGE_SIGN = lazy(rf"{ORDINAL_END}?(?:\s?-\s?|\s?ila\s?)")
-AND_ON = lazy(r"\.?\s?(?:vd\b\.?|v\.\s?d\.|ve devam[a-z]*|ve mutea[a-z]*|ve sonra[a-z]*)")
 SIGN = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}}|(?![bs]u\b)[a-z]{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
 DETAIL = lazy(  # "birinci fıkrasının", "ile (a) ve (b) bentleri", ", f. 2"
     rf"[\s,'\"]*(?:(?:ile|ve|nin)\s+)?(?:(?P<signs>{SIGN}(?:\s{{0,2}}(?:,|ve|ila|ile|veya|-)\s{{0,2}}{SIGN}){{0,8}})"
@@ -1432,11 +1366,11 @@ FULL_NAMES = {name: law for law, (_, name) in LAWS.items() if name} | OTHER_NAME
 _ABBREVIATION = "|".join(r"\.?\s?".join(a) if len(a) < 4 and a.endswith("k") else r"\.?".join(a) if len(a) < 7 else a
                          for a in sorted(ABBREVIATIONS, key=len, reverse=True))
 _FULL_NAME = "|".join(sorted(FULL_NAMES, key=len, reverse=True)).replace(" ", r"\s{1,2}")
-LAW = lazy(
-    rf"(?<![a-z\d])(?:(?P<abbreviation>{_ABBREVIATION})(?:(?![a-z])|(?=n[iu]n))"
-    r"|(?P<number>\d{3,4})(?=\s?(?:sayili|s\.|sk\b|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)"
+LAW = lazy(  # "HMK (6100)" and "4721 sayılı Türk Medeni Kanunu" are one mention each
+    rf"(?<![a-z\d])(?:(?P<abbreviation>{_ABBREVIATION})(?:(?![a-z])|(?=n[iu]n))(?:\s?\(\d{{3,4}}\))?"
+    r"|(?P<number>\d{3,4})(?=\s?(?:sayili|s\.|sk\b|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)(?:(?:(?! ile )[^\d'])*?\b(?:kanun|yasa))?"
     rf"|(?<!deniz )(?<!basin )(?P<name>{_FULL_NAME})(?:\s{{1,2}}(?:kanun|yasa)|(?<=sozlesmesi))"
-    r"|(?P<other>kanun|yasa|teblig|yonetmelig|yonetmelik)(?![ie]n?\b|lar|al))")
+    r"|(?P<other>(?:kanun|yasa|teblig|yonetmeli[gk])(?:['a-z]*[iu]n|s?[iu])?(?![a-z])))")
 LAST_WORD = lazy(r"([a-z]{3,6})(?:'[a-z]{1,4})?\.?\s*$")
 HEAD_KIND = lazy(rf"(?<![a-z])(?P<kind>{KIND})(?:m(?:adde(?:ler[a-z]*|si)?|ad|d)?\.?\s{{0,2}})?\(?$")
 CONTRACT = lazy(rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?$")
@@ -1481,7 +1415,8 @@ def _heads(page: Page) -> list[Head]:
                 continue
         if after := AFTER_HEAD.match(plain, end):
             heads.append(Head(*after.span("articles"), start, after.end()))
-    heads += [Head(*bare.span("articles"), bare.start() + 1, bare.end("articles")) for bare in BARE.finditer(plain) if _is_bare_article(page, bare)]
+    heads += [Head(*bare.span("articles"), bare.start() + 1, bare.end("on"))
+              for bare in BARE.finditer(plain) if _is_bare_article(page, bare)]
     heads.sort(key=operator.itemgetter(3), reverse=True)
     heads.sort(key=operator.itemgetter(0))  # by start, at one place the one that reaches furthest first
     return heads
@@ -1492,9 +1427,9 @@ def _is_bare_article(page: Page, head: re.Match[str]) -> bool:
     floor = max(0, head.start() - 9)
     window = page.plain[floor:head.start() + 2]
     law = next((m for m in LAW.finditer(window) if m["abbreviation"] and m.end() >= len(window) - 1), None)
-    if law is None or not _is_abbreviation(page, law, floor) or (head["genitive"] and not head["on"] and "/" not in head["articles"]):
-        return False
-    return not re.fullmatch(r"(?:19|20)\d\d", head["articles"])
+    is_said = not head["genitive"] or head["on"] or head["rule"] or "/" in head["articles"]
+    is_year = re.fullmatch(r"(?:19|20)\d\d", head["articles"])
+    return bool(law and _is_abbreviation(page, law, floor) and is_said and not is_year)
 
 
 def _statutes(page: Page) -> list[Found]:
@@ -1524,25 +1459,18 @@ def _law_before(page: Page, start: int, floor: int, carried: Law) -> Law | None:
         return Law(carried.name, start)
     begin = _sentence_start(page, start, min(start - floor, 300))
     window = page.plain[begin:start]
-    if CONTRACT.search(window[-90:]) and "insan haklari sozlesmesi" not in window[-50:]:
+    if CONTRACT.search(window[-90:]):
         return None
-    law, number_end, abbreviation_end = None, -300, -300
-    for mention in LAW.finditer(window):
-        at, end = begin + mention.start(), mention.end()
+    for mention in reversed(list(LAW.finditer(window))):
+        at = begin + mention.start()
         if mention["number"]:
-            if mention.start() - abbreviation_end > 5:  # "HMK (6100)" stays HMK
-                law, number_end = Law(mention["number"], at), end
-        elif mention["abbreviation"]:
-            if _is_abbreviation(page, mention, begin):
-                law, number_end, abbreviation_end = Law(ABBREVIATIONS[re.sub(r"[^a-z]", "", mention["abbreviation"])], at), -300, end
-        elif mention.start() - number_end < 200 and " ile " not in window[number_end:mention.start()]:
-            continue  # "4721 sayılı Türk Medeni Kanunu" stays 4721
-        elif mention["name"]:
-            law, number_end = Law(FULL_NAMES[" ".join(mention["name"].split())], at), -300
-        elif len(window) - end < 25:  # "Kanun'un 12. maddesi"
-            law, number_end = Law(None, start), -300
-    if law is not None:
-        return law
+            return Law(mention["number"], at)
+        if mention["abbreviation"] and _is_abbreviation(page, mention, begin):
+            return Law(ABBREVIATIONS[re.sub(r"[^a-z]", "", mention["abbreviation"])], at)
+        if mention["name"]:
+            return Law(FULL_NAMES[" ".join(mention["name"].split())], at)
+        if mention["other"] and len(window) - mention.end() < 25:  # "Kanun'un 12. maddesi"
+            return Law(None, start)
     last = LAST_WORD.search(page.plain, max(begin, start - 14), start)
     is_other = last is not None and last[1] not in NOT_PARTS and sum(map(page.is_capital, range(*last.span(1)))) > 1  # "FSEK m. 68"
     return Law(carried.name if begin == floor and not is_other else None, start)
@@ -1563,12 +1491,12 @@ def _sign(page: Page, start: int, text: str) -> str:
         return text
     for word, value in ORDINALS.items():
         if text.endswith(word):
-            return str(TENS_BEFORE[text[:-len(word)].strip()] + value)
+            return str(TENS.get(text[:-len(word)].strip(), 0) + value)
     return page.written(start, start + len(text))
 
 
-def _article(start: int, end: int, law: str | None, article: str, paragraph: str | None = None, clause: str | None = None) -> Found:
-    return Found("statute", start, end, {"law": law, "article": article, "paragraph": paragraph, "clause": clause})
+def _article(start: int, end: int, law: str | None, number: str) -> Found:
+    return Found("statute", start, end, {"law": law, "article": number, "paragraph": None, "clause": None})
 
 
 def _articles(page: Page, head: Head, law: Law) -> list[Found]:
@@ -1577,235 +1505,194 @@ def _articles(page: Page, head: Head, law: Law) -> list[Found]:
     near, number = plain[max(0, head.start - 24):head.start], plain[head.start:head.end].rstrip(".")
     kind = HEAD_KIND.search(near) if "ek" in near or "gecici" in near or "muk" in near else None
     begin = min(law.start, head.start - len(kind[0]) if kind else head.start)
-    if "v" in plain[stop:stop + 3] and (on := AND_ON.match(plain, stop)):
-        stop = on.end()
     if number.isdigit() and not kind:  # most of them are
-        found = [Found("statute", begin, stop, {"law": law.name, "article": number, "paragraph": None, "clause": None})]
+        found = [_article(begin, stop, law.name, number)]
     else:
-        found = _listed_articles(page, head, law.name, KINDS[kind["kind"].strip().rstrip(".")] if kind else "")
+        found = _listed_articles(page, head, law.name, kind["kind"] if kind else "")
         found[0] = found[0]._replace(start=min(begin, found[0].start))
-        found[-1] = found[-1]._replace(end=stop)
+        found[-1] = found[-1]._replace(end=max(stop, found[-1].end))
     _add_details(page, found)
     return found
 
 
 def _listed_articles(page: Page, head: Head, law: str | None, kind: str) -> list[Found]:
     """Articles as a list has them, each with its short parts: "355, 357/1 ve 360", "12-15", "344/1 ve 2"."""
-    found: list[Found] = []
-    for match in ARTICLE.finditer(page.plain, head.start, head.end):
-        start, end = match.span()
+    plain, found = page.plain, list[Found]()
+    for match in ARTICLE.finditer(plain, head.start, head.end):
         number = page.number(*match.span("no")) if match["no"] else _sign(page, match.start("ordinal"), match["ordinal"])
-        own_kind = KINDS[match["kind"].strip().rstrip(".")] if match["kind"] else kind
         last = found[-1].norm if found else {}
-        if found and not last["paragraph"] and RANGE_SIGN.fullmatch(page.plain, found[-1].end, start):
-            found[-1] = _article(found[-1].start, end, law, f"{last['article']}-{number}")
-            continue
-        parts = _parts(page, match.start("parts"), match["parts"] or "")
-        if (found and number.isdigit() and not match["parts"] and not last["clause"] and (last["paragraph"] or "x").isdigit()
-                and last["article"].isdigit() and int(last["paragraph"]) < int(number) < min(10, int(last["article"]))):
-            number, parts = last["article"], [(0, 0, number, None)]  # "m. 344/1 ve 2"
-        for left, right, paragraph, clause in parts:
-            found.append(_article(left or start, right or end, law, own_kind + number, paragraph, clause))
+        if found and not last["paragraph"] and RANGE_SIGN.fullmatch(plain, found[-1].end, match.start()):
+            found[-1] = found[-1]._replace(end=match.end(), norm=last | {"article": f"{last['article']}-{number}"})
+        elif found and not match["parts"] and _is_paragraph(last, number):
+            _add_part(found, "paragraph", number, *match.span())
+        else:
+            roman = number[-2:] if number[-2:] in ("/I", "/V", "/X") else ""  # "5/I" is paragraph 1, "150/ı" an article
+            number = KINDS.get((match["kind"] or kind).strip(" .\n"), "") + number.removesuffix(roman)
+            found.append(_article(*match.span(), law, number))
+            if roman:
+                _add_part(found, "paragraph", roman[1], *match.span())
+            _add_short_parts(page, found, match)
     return found
 
 
-def _parts(page: Page, start: int, text: str) -> list[tuple[int, int, str | None, str | None]]:
-    """Paragraph and clause of a short form, each with its place (0 where it's the article's): "/1-b.1" is paragraph 1, clause b-1."""
-    head, *more = re.split(r"(?<=[a-z)])(?:\s?,\s?|\sve\s)(?=\(?[a-z])", text)
-    signs = [(start + m.start(), m[0]) for m in re.finditer(r"[a-z]+|\d+", head)]
-    signs = signs[1:] if signs and signs[0][1] == "f" else signs
-    paragraph = str(ROMAN.get(signs[0][1], signs[0][1])) if signs else None
-    clause = "-".join(page.written(at, at + len(sign)) for at, sign in signs[1:]) or None
-    found = [(0, start + len(head) if more else 0, paragraph, clause)]
-    at = start + len(head)
-    for sign in more:
-        at = page.plain.index(sign, at) + len(sign)
-        found.append((at - len(sign), at, paragraph, page.written(at - len(sign), at).strip("()")))
-    return found
+def _is_paragraph(last: dict[str, Any], number: str) -> bool:
+    """Is a number in a list of articles a paragraph of the article before it: "m. 344/1 ve 2"?"""
+    article, paragraph = last["article"], last["paragraph"] or ""
+    return bool(number.isdigit() and article.isdigit() and paragraph.isdigit() and not last["clause"]
+                and int(paragraph) < int(number) < min(10, int(article)))
+
+
+def _add_part(found: list[Found], level: str, value: str, start: int, end: int) -> None:
+    """Gives the last article a paragraph, clause or sub-clause; a further one makes a reference of its own."""
+    last = found[-1]
+    if level == "paragraph":
+        value = str(ROMAN.get(value.lower().replace("ı", "i"), value))
+    if level == "sub-clause":
+        clause = "-".join(filter(None, (last.norm["clause"], value)))
+        found[-1] = last._replace(end=end, norm=last.norm | {"clause": clause})
+    elif last.norm[level] is None and last.norm["clause"] is None:
+        found[-1] = last._replace(end=end, norm=last.norm | {level: value})
+    else:
+        found.append(Found("statute", start, end, last.norm | {"clause": None, level: value}))
+
+
+def _add_short_parts(page: Page, found: list[Found], match: re.Match[str]) -> None:
+    """Adds what stands behind an article in short: "/1-b.1" is paragraph 1, clause b-1; "/1-a, b" is two clauses."""
+    levels = ["paragraph", "clause", "sub-clause", "sub-clause", "sub-clause"]
+    for sign in SHORT_SIGN.finditer(page.plain, *match.span("parts")):
+        level = "clause" if sign["next"] and len(levels) < 5 else levels.pop(0)
+        _add_part(found, level, page.written(*sign.span("sign")), *sign.span("sign"))
 
 
 def _add_details(page: Page, found: list[Found]) -> None:
-    """Adds to the last article the paragraphs and clauses named in words behind it; each further one is a reference of its own."""
+    """Adds to the last article what is named in words behind it: "birinci fıkrasının (a) ve (b) bentleri"."""
     near = page.plain[found[-1].end:found[-1].end + 80]
     if not ("fikra" in near or "ben" in near or "f." in near or "b." in near):  # as behind most articles
         return
     while match := DETAIL.match(page.plain, found[-1].end):
         level = LEVELS[(match["noun"] or match["short"])[0]]
-        group = "signs" if match["noun"] else "sign"
-        for sign in PART_SIGN.finditer(page.plain, *match.span(group)):
-            if sign[0] in NOT_PARTS:
-                continue
-            value, last = _sign(page, sign.start(), sign[0]), found[-1]
-            if level == "sub-clause":
-                found[-1] = last._replace(norm=last.norm | {"clause": "-".join(filter(None, (last.norm["clause"], value)))})
-                continue
-            value = str(ROMAN.get(sign[0], value)) if level == "paragraph" else value
-            if last.norm[level] is None and last.norm["clause"] is None:
-                found[-1] = last._replace(end=sign.end(), norm=last.norm | {level: value})
-            else:
-                found.append(Found("statute", sign.start(), sign.end(), last.norm | {"clause": None, level: value}))
+        for sign in PART_SIGN.finditer(page.plain, *match.span("signs" if match["noun"] else "sign")):
+            if sign[0] not in NOT_PARTS:
+                _add_part(found, level, _sign(page, sign.start(), sign[0]), *sign.span())
         found[-1] = found[-1]._replace(end=match.end())
 
 
 # -- Official Gazette and communiqués --------------------------------------------------------------------------------
 
 GAZETTE = lazy(r"r(?<![a-z]r)(?:esmi\s{1,2}gazete[a-z]*|\.?\s?g(?![a-z])\.?)")
-GAZETTE_PIECE = (rf"(?P<date>{UNNAMED_DATE})"
-                 rf"|\(?\s?(?:(?P<nth>\d|{ORDINAL})\s?['.]?\s?(?:[iu]?nc[iu])?\s)?(?P<extra>muk(?:errer)?\b\.?)[a-z]*\s?\)?"
-                 r"|(?P<no>\d{2}\.?\d{3}|\d{4})(?![\d/.]\d|\d|\s?say[a-z]*\s(?:[a-z]+\s){0,3}(?:kanun|yasa|khk))")
-PIECES = lazy(GAZETTE_PIECE)
-GLUE = (r"[\s,:()\[\]/'.-]*(?:(?:tarih(?:li|inde|i)?|gun(?:lu)?|sayi(?:li|si)?|no(?:lu)?|numarali|nusha[a-z]*|t|s|ve|[dn][ei]n?|resmi gazete)\b"
-        r"[\s,:()\[\]/'.-]*){0,5}")
-_ANY_PIECE = re.sub(r"\?P<\w+>", "?:", GAZETTE_PIECE)
-BEFORE_GAZETTE = lazy(rf"(?<![\d./-])(?:(?:{_ANY_PIECE}){GLUE}){{1,3}}(?:t\.?c\.?\s)?$")
-AFTER_GAZETTE = lazy(rf"(?:{GLUE}(?:{_ANY_PIECE})){{1,3}}")
+DIGIT = lazy(r"\d")
+GAZETTE_PIECE = lazy(
+    rf"(?<!\d)(?:(?P<date>{UNNAMED_DATE})"
+    r"|(?<![^./-]\d{4}/)(?P<no>\d{2}\.?\d{3}|\d{4})(?![\d/.]\d|\d|\s?say[a-z]*\s(?:[a-z]+\s){0,3}(?:kanun|yasa|khk)))"
+    rf"|(?:(?P<nth>\d|{ORDINAL})\s?['.]?\s?(?:[iu]?nc[iu])?\s)?(?P<extra>muk(?:errer)?\b)[a-z.]*")
+GAZETTE_GLUE = lazy(
+    r"[\s,:()\[\]/'.-]*(?:(?:tarih(?:li|inde|i)?|gun(?:lu)?|sayi(?:li|si)?|no(?:lu)?|numarali|nusha[a-z]*"
+    r"|t|s|ve|[dn][ei]n?|c|resmi gazete)\b[\s,:()\[\]/'.-]*){0,5}")
+
+
+def _tied(plain: str, pieces: Sequence[re.Match[str]], start: int, end: int, glue: re.Pattern[str],
+          ) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
+    """The pieces that nothing but glue ties to a stretch, or to one so tied: before it and after it, nearest first."""
+    before, after = list[re.Match[str]](), list[re.Match[str]]()
+    for piece in reversed(pieces):
+        if piece.end() <= start and glue.fullmatch(plain, piece.end(), start):
+            before.append(piece)
+            start = piece.start()
+    for piece in pieces:
+        if piece.start() >= end and glue.fullmatch(plain, end, piece.start()):
+            after.append(piece)
+            end = piece.end()
+    return before, after
+
+
+def _first_of_each(pieces: Iterable[re.Match[str]]) -> dict[str | None, re.Match[str]]:
+    """Pieces by their kind, up to where a kind comes again."""
+    kinds: dict[str | None, re.Match[str]] = {}
+    for piece in pieces:
+        if piece.lastgroup in kinds:
+            break
+        kinds[piece.lastgroup] = piece
+    return kinds
 
 
 def _gazettes(page: Page) -> Iterator[Found]:
     """Mentions of the Official Gazette with a date, a number or both, before or after the word."""
     plain, done = page.plain, 0
     for word in GAZETTE.finditer(plain):
-        floor = max(done, word.start() - 90)
-        if word.start() < done or not re.search(r"\d", plain[floor:word.end() + 90]):
+        if word.start() < done or not DIGIT.search(plain, max(done, word.start() - 90), word.end() + 90):
             continue
-        starts = (digit.start() for digit in re.finditer(r"(?<![\d./-])\d", plain[floor:word.start()]))
-        before = next(filter(None, (BEFORE_GAZETTE.match(plain, floor + start, word.start()) for start in starts)), None)
-        after = AFTER_GAZETTE.match(plain, word.end())
-        left, right = _pieces(before), _pieces(after)
-        if "date" in left and "date" in right and "no" not in left and not re.search(r"tarih|gun|t\.", before[0] if before else ""):
-            left = {}  # "T. 14/07/2021, R.G. 19/10/2021-31633": the first date is the decision's
-        if left and left.keys() & right.keys():
-            right = {}
+        near = list(GAZETTE_PIECE.finditer(plain, max(done, word.start() - 90), word.end() + 90))
+        left, right = map(_first_of_each, _tied(plain, near, *word.span(), GAZETTE_GLUE))
+        if left.keys() & right.keys():  # "T. 14/07/2021, R.G. 19/10/2021-31633": the first date is the decision's
+            left, right = (left, {}) if len(left) >= len(right) else ({}, right)
         pieces = left | right
-        if "date" not in pieces and "no" not in pieces:
+        number, day, extra = (pieces.get(kind) for kind in ("no", "date", "extra"))
+        if not number and not day:
             continue
-        done = max([word.end(), *(piece.end() for piece in pieces.values())])
-        day = re.match(DATE, pieces["date"][0]) if "date" in pieces else None
-        extra = pieces.get("extra")
-        norm = {"no": pieces["no"]["no"].replace(".", "") if "no" in pieces else None, "date": _iso(day) if day else None,
+        done = max(word.end(), *(piece.end() for piece in pieces.values()))
+        norm = {"no": number and number["no"].replace(".", ""),
+                "date": day and _iso(cast("re.Match[str]", re.match(DATE, day[0]))),
                 "mukerrer": int(_sign(page, 0, extra["nth"] or "1")) if extra else 0}
-        yield Found("gazette", min([word.start(), *(piece.start() for piece in pieces.values())]), done, norm)
-
-
-def _pieces(match: re.Match[str] | None) -> dict[str, re.Match[str]]:
-    """Date, number and "mükerrer" in what stands beside the gazette's name: the first of each kind."""
-    pieces: dict[str, re.Match[str]] = {}
-    for piece in PIECES.finditer(match.string, *match.span()) if match else ():
-        kind = "date" if piece["date"] else "extra" if piece["extra"] else "no"
-        if kind in pieces:
-            break
-        pieces[kind] = piece
-    return pieces
+        yield Found("gazette", min(word.start(), *(piece.start() for piece in pieces.values())), done, norm)
 
 
 COMMUNIQUE = lazy(
-    r"teblig(?!\s?(?:ed|et|olun|al|tarih|memur|mazbata|sure|masraf|gun|ve\b|edil)|[a-z]*\s(?:edil|etmis|olun|tarihi))[a-z]*")
-COMMUNIQUE_NO = (r"(?P<no>\d{4}-\d{2}/\d{1,3}|\d{4}/\d{1,3}|[ivx]{1,5}\s?-\s?\d{1,3}(?:\.\d{1,2}){0,2}(?:\.[a-z])?"
-                 r"|\d{1,3}(?![\d/.-]\d|\d))")
-NO_MARK = r"(?:seri|sira|teblig)?\s?(?:no|sayi(?:si)?|numara(?:si)?)\b\s?[.:]{0,2}\s?"
-BEFORE_COMMUNIQUE = lazy(
-    rf"(?<![\w/.-]){COMMUNIQUE_NO}\)?\s?(?:sayili|(?:seri|sira)\s?(?:no|numara)|n[ou]'?\.?\s?lu|numarali)"
-    r"(?![^\n]*(?:sayili|sirkuler|kararname))[^\n]{0,160}$")
-MARKED_COMMUNIQUE = lazy(  # "Seri No: 23 KDV Tebliği"
-    rf"(?<![a-z])(?:seri|sira)\s?(?:no|numarasi)\s?[.:]{{0,2}}\s?{COMMUNIQUE_NO}\)?(?:\s(?!sayili|sirkuler|kararname)[a-z.'()]+){{0,8}}\s$")
-MORE_COMMUNIQUES = lazy(rf"(?<![\w/.-]){COMMUNIQUE_NO}\s?(?:,|ve)\s$")  # "[2021/2, 2021/3 ve] 2021/4 sayılı"
-AFTER_COMMUNIQUE = lazy(
-    rf"(?:'?[a-z]{{0,4}})?\s?(?:(?:\(\s?|,\s?(?!teblig))?(?:seri\s?:\s?[a-z]\s?,?\s?)?{NO_MARK}|\(?\s?(?=\S{{0,9}}[/-]))(?<![a-z]){COMMUNIQUE_NO}"
-    r"(?!\s?(?:gun|ay|yil|%|md|m\.|mad|inci|nci|uncu|ncu|\.|sayili|no)|'?[iu]?nc[iu])")
+    r"teblig(?!\s?(?:ed|et|olun|al|tarih|memur|mazbata|sure|masraf|gun|ve\b)|[a-z]*\s(?:edil|etmis|olun|tarihi))[a-z]*")
+COMMUNIQUE_NO = (r"(?<![\w/.-])(?P<no>\d{4}-\d{2}/\d{1,3}|\d{4}/\d{1,3}|[ivx]{1,5}\s?-\s?\d{1,3}(?:\.\d{1,2}){0,2}(?:\.[a-z])?"
+                 r"|\d{1,3}(?![\d/.-]\d|\d))\)?")
+COMMUNIQUE_NUMBERS = lazy(COMMUNIQUE_NO)
+NUMBERED = lazy(  # "2002/2 sayılı ... Tebliğ", "Seri No: 23 KDV Tebliği"
+    rf"(?P<mark>(?<![a-z])(?:seri|sira)\s?(?:no|numarasi)\s?[.:]{{0,2}}\s?)?{COMMUNIQUE_NO}"
+    r"(?(mark)|\s?(?:sayili|(?:seri|sira)\s?(?:no|numara)|n[ou]'?\.?\s?lu|numarali))(?=(?:(?!sayili|sirkuler|kararname).)*\Z)")
+AFTER_COMMUNIQUE = lazy(  # "Tebliğ No: 2017/32", "Tebliği (Seri: X, No: 23)", "Tebliğ (II-14.1)"
+    r"(?:'?[a-z]{0,4})?\s?(?:[(,]?\s?(?:seri\s?:\s?[a-z]\s?,?\s?)?(?:seri|sira|teblig)?\s?(?:no|sayi(?:si)?|numara(?:si)?)\b\s?[.:]{0,2}\s?"
+    rf"|\(?\s?(?=\S{{0,9}}[/-])){COMMUNIQUE_NO}(?!\s?(?:gun|ay|yil|%|md|m\.|mad|\.|sayili|no)|\s?'?[iu]?nc[iu])")
+LIST_GLUE = lazy(r"\s?(?:,|ve)\s")
 
 
 def _communiques(page: Page) -> Iterator[Found]:
     """Numbers of communiqués: "2002/2 sayılı Tebliğ", "(Tebliğ No: 2017/32)"."""
     plain, done = page.plain, 0
     for word in COMMUNIQUE.finditer(plain):
-        number = AFTER_COMMUNIQUE.match(plain, word.end())
-        if not number and re.search(r"\d", plain[max(done, word.start() - 200):word.start()]):
-            floor = max(done, _sentence_start(page, word.start(), 200))
-            starts = (digit.start() for digit in re.finditer(r"(?<![\w/.-])[\divx]", plain[floor:word.start()]))
-            number = (next(filter(None, (BEFORE_COMMUNIQUE.match(plain, floor + start, word.start()) for start in starts)), None)
-                      or MARKED_COMMUNIQUE.search(plain, floor, word.start()))
-            listed = MORE_COMMUNIQUES.search(plain, floor, number.start("no")) if number else None
-            while listed:
-                yield Found("communique", *listed.span("no"), {"no": page.number(*listed.span("no"))})
-                listed = MORE_COMMUNIQUES.search(plain, floor, listed.start("no"))
-        if number:
+        numbers = [AFTER_COMMUNIQUE.match(plain, word.end())]
+        if not numbers[0] and DIGIT.search(plain, max(done, word.start() - 180), word.start()):
+            floor = max(done, _sentence_start(page, word.start(), 180))
+            last = max(NUMBERED.finditer(plain, floor, word.start()), key=re.Match.start, default=None)
+            listed = list(COMMUNIQUE_NUMBERS.finditer(plain, floor, last.start("no"))) if last else []
+            numbers = [last, *(_tied(plain, listed, *last.span("no"), LIST_GLUE)[0] if last else ())]
+        for number in filter(None, numbers):
             yield Found("communique", *number.span("no"), {"no": page.number(*number.span("no"))})
-            done = max(word.end(), number.end())
+            done = max(word.end(), number.end(), done)
 
 
-# -- Decisions of courts ---------------------------------------------------------------------------------------------
+# -- Decisions: their numbers ----------------------------------------------------------------------------------------
 
 MARK_BEFORE = lazy(
-    r"(?<![a-z'])(?:(?P<esas>e|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|karar|karari(?=\s?[:(])|kr))\s?\.?\s?"
+    r"(?<![a-z'])(?:(?P<esas>e|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|karar|kr))\s?\.?\s?"
     r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(]*$")
 MARK_AFTER = lazy(
-    r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)|(?P<esas>(?:e\b\.?|esas(?:in[a-z]*)?\b)(?!\s?blok)"
-    r"|d\s?\.\s?is\b|degisik\s+is\b|basvuru\b|b\.\s?no\b)"
+    r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)"
+    r"|(?P<esas>(?:e\b\.?|esas(?:in[a-z]*)?\b)(?!\s?blok)|d\s?\.\s?is\b|degisik\s+is\b|basvuru\b(?!\skayit))"
     r"|(?P<karar>k\b\.?|karar\b(?! +(?:tarih|no\b|sayisi(?!\s+ile)))))\)?")
 BETWEEN = lazy(rf"(?:[\s,;|.:()/\"-]*(?:ve|ile|sayili|karar tarihi|tarih(?:li)?|t|{UNNAMED_DATE})(?![a-z\d])){{0,4}}[\s,;|.:()/\"-]*")
-BETWEEN_UNMARKED = lazy(r"\s*[-/|]?\s*")
 LIST_BETWEEN = lazy(r"\s*(?:,|,?\s?ve)\s+")
-NOUN = r"(?:karar|ilam|hukum|hukm|dosya|basvuru)"
+NOUN = r"(?:karar|ilam|huk[um]m|dosya|basvuru)"
 SAYILI = r"(?:sayi|sayili|nolu|no'lu|numarali)\b"
-NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?P<words>(?:(?!ile |ve )[a-z.'\d]+\s){{0,7}}?)(?P<noun>{NOUN})(?P<plural>lar|ler)?")
-SAID_AFTER = lazy(r"\s?sayi(?:li)?\s")  # "14408-6120 sayı ile onanmıştır"
-OTHER_NUMBER = lazy(
-    r"[^a-z](?:sorusturma|iddianame|arabuluculuk|takip|fatura|irsaliye|ihale|police|yevmiye|sira|seri|ilan|rapor|parsel|ada(?!na\b|let|paz)|tel"
-    r"|faks|dahili|sicil)[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
-OTHER_AFTER = lazy(
-    r"[\s,]*(?:(?:sayili|nolu|no'lu|numarali)\s)?(?:(?!karar|ilam|huk[um]m|dosya)[a-z]+\s)?(?:sor(?:usturma|\.)|iddianame|teblig|genelge|kanun"
-    r"|yonetmelik|direktif|tuzug|kararname|takip|icra|ihale(?! kurul)|ab\b|at\b|buro|donem|arabuluculuk|sirkuler|fatura|yevmiye"
-    r"|yonetim kurul|meclis|encumen|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
-OTHER_BODY = lazy(
-    r"\b(?:belediye|meclis|sirket|yonetim kurul|encumen|bakanlik|bakanlig|valili|ortaklar kurul|cumhurbaskan|kooperatif|sozlesme)")
-ANAPHORA = lazy(
-    r"(?:(?:ayni|anilan|adi gecen|mezkur|bahsi gecen|soz konusu|ilgili|ozel)\s+(?:mahkeme|daire|kurul|genel kurul)"
-    r"|(?<![a-z] )mahkeme(?:nin|ce|sinin|miz))[a-z]*")
-OWN_COURT = lazy(r"(?:ayni|anilan|adi gecen|mezkur|soz konusu)\s(?:mahkeme|daire)|mahkeme(?:miz|ce\b)")
-VERB = lazy(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu](?:r)?)\b[,;]?\s")  # after "... kaldırılmış, dosya" the court is another
-SPACED_OUT = lazy(r"(?<![a-z])(?:[a-z] ){3,}[a-z](?![a-z])")
-
-
-def _instance_pattern(name: str) -> str:
-    """A court of first instance as texts write it: "asliye hukuk", "as. huk.", "asl.huk."."""
-    words = [w if len(w) < 4 else rf"(?:{w}|{w[:2]}[a-z]{{0,2}}\.)" for w in Page(name).plain.split()]
-    return r"\s?".join(words)
-
-
-_INSTANCES = "|".join(_instance_pattern(name) for name in sorted(INSTANCES, key=len, reverse=True))
-_LETTERS = "|".join(filter(None, INSTANCES.values()))
-_NAMES = list(COURTS)
-COURT = lazy(r"\b(?:" + "|".join(
-    [f"(?P<c{i}>(?:{pattern.replace('?P<n>', f'?P<n{i}>')})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
-    + [rf"(?P<instance>(?:{_INSTANCES})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)(?!\s+sifat)|(?:{_LETTERS})(?![a-z]))"]) + ")")
-CONNECTING = r"[\s,:;()|/'.-]*"
-DATE_BEFORE = lazy(
-    rf"(?:{CONNECTING}(?:tarih(?:li|inde)?|gun(?:lu)?|t|ve|karar[a-z]*|ilam[a-z]*|tarihi|numarasi|sayisi"
-    rf"|verdigi|verilen|sayili|esas|e|k|no)\b){{0,5}}{CONNECTING}")
+NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?:(?!ile |ve )[a-z.'\d]+\s){{0,7}}?(?P<noun>{NOUN})(?P<plural>lar|ler)?")
+OTHER_BODIES = (  # whose decisions are no court's
+    r"(?:belediye|meclis|encumen|sirket|bakanli[kg]|valili|cumhurbaskan|kooperatif|sozlesme|yonetim kurul|ortaklar kurul"
+    r"|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
+OTHER = (  # what numbers of other kinds are of
+    rf"(?:{OTHER_BODIES}|sorusturma|iddianame|arabuluculuk|takip|icra|fatura|irsaliye|ihale(?! kurul)|police|yevmiye|sira(?!s)|seri|rapor"
+    r"|parsel|sicil|donem|teblig|genelge|kanun|yonetmelik|direktif|tuzug|kararname|sirkuler)")
+OTHER_NUMBER = lazy(rf"[^a-z](?=[a-z]{{3}}){OTHER}[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
+OTHER_AFTER = lazy(rf"[\s,]*(?:{SAYILI}\s)?(?:(?!{NOUN})[a-z]+\s)?(?:{OTHER}|sor\.|a[bt]\b)")
+OTHER_BODY = lazy(rf"\b{OTHER_BODIES}")
 DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
-DATE_AND_COURT = lazy(r"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?|t\.)[\s,]*(?:ve\s)?(?:[a-z]+\s){0,2}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?")
-DATE_AFTER = lazy(
-    rf"(?:{CONNECTING}(?:sayili|nolu|numarali|karar(?=\s*t)|(?:karar|ilam)[a-z]*(?=\s(?:\(|\S+\starihinde\sver))"
-    rf"|tarihi?|k\.?t|t|ve|lu|gunlu)(?![a-z])){{0,4}}{CONNECTING}")
-DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış"
-    rf"\s?(?:basvuru\s)?(?:{SAYILI}\s)?(?:bireysel\s)?(?:basvuru|dosya|dava|karar)[a-z]*"
-    r"(?:\s(?:hakkinda|uzerine|bakimindan|yonunden|icin))?,?"
-    rf"\s(?:{UNNAMED_DATE}\starihinde\syapil[a-z]*(?:\solup)?,?\s)?(?P<day>{UNNAMED_DATE})(?:'[td][ae]n?|\starihinde|\sgunu)"
-    r"\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
-    r"(?:karara bagla|karar ver|kararini ver|ihlal|huk[um]m|sonuclandir|red|kabul|verdi|verilen|verilmis|esastan)")
-FILED = lazy(rf"\s?{SAYILI}\s(?:bireysel\s)?basvuru(?!(?:su)?n?da)[a-z]*\s(?!hakk|uzer|kar|no|ilis|yon|bak)")
-INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
-DATE_OF_OTHER = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor": the date of what comes next
-    rf"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?)\s*(?:ve|,)?\s*(?:[ek]\s?[.:]|esas|\d|yargitay|danistay)"
-    rf"|['\s]*(?:tarihli|gunlu)\s(?!(?:[a-z]+\s){{0,2}}{NOUN}|sayili)")
 STRASBOURG = lazy(r"(?!(?:19|20)\d\d/)\d{3,6}/\d\d$")
 OF_A_YEAR = lazy(r"(?:19|20)\d\d/")
 OLD_PAIR = lazy(r"\d{1,5}-\d{1,5}$|\d{1,3}/\d{1,3}$|\d{1,2}-\d+/\d+$")  # "4465-4248", "7/7", "1-520/738"
 JOINT = lazy(r"(\d{4}/)?(\d+(?:-\d+(?=/))?)[-/](\d+)$")
-COURT_BEHIND = lazy(rf"\s?(?:{SAYILI}|tarihli)\s")  # "4/11 sayılı İçtihadı Birleştirme Kararı"
-COURT_IN_BRACKETS = lazy(r"[^()\n]{0,60}[(\[]")  # "12/1/2022, § 48 (AYM)"
-DATE_LABEL = lazy(r"karar(?:in)? (?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
-OTHER_DATE = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
 
 
 class Docket(NamedTuple):
@@ -1827,15 +1714,15 @@ class Case(NamedTuple):
 
 def _dockets(page: Page, raw: list[Found]) -> list[Docket]:
     """Reads the marks around raw numbers; a mark belongs to one number only."""
-    plain, dockets, floor = page.plain, [], 0
+    plain, dockets, floor = page.plain, list[Docket](), 0
     for _, start, end, norm in raw:
         before = MARK_BEFORE.search(plain, max(floor, start - 34), start)
         after = MARK_AFTER.match(plain, end)
-        if before and after and len(before[0]) > 4 and before[0].strip().isalpha() and not plain[after.end():after.end() + 2].strip()[:1].isdigit():
+        if before and after and before[0].strip().isalpha() and not re.match(r"[\s\d]{0,2}\d", plain[after.end():after.end() + 3]):
             before = None  # "Karar 2021/1544 E., 2022/987 K."
         role = (before.lastgroup or "") if before else ""
         left, right = before.start() if before else start, end
-        if after and (not role or after.lastgroup == role or (after["joint"] and role == "karar")):
+        if after and (not role or after.lastgroup == role):
             role, right = after.lastgroup or "", after.end()
         dockets.append(Docket(start, norm["number"], role, left, right))
         floor = right
@@ -1849,24 +1736,30 @@ def _is_pair(page: Page, one: Docket, two: Docket) -> bool:
     between = page.plain[one.right:two.left]
     if {one.role, two.role} == {"esas", "karar"}:
         return BETWEEN.fullmatch(between) is not None
-    if not one.role and two.role in ("", "joint") and "-" not in one.number and BETWEEN_UNMARKED.fullmatch(between):
-        return True
-    named = NAMED_AFTER.match(page.plain, two.right) if between.strip() in ("-", ",", "ve") and not two.role else None
-    return named is not None and (one.role == "esas" or (not one.role and between.strip() == "," and not named["plural"]))
+    if one.role not in ("", "esas") or two.role not in ("", "joint"):
+        return False
+    if between.strip() in ("", "-", "/", "|") and not one.role:
+        return "-" not in one.number
+    named = NAMED_AFTER.match(page.plain, two.right)  # "2020/1, 2021/2 sayılı kararı"
+    return named is not None and not named["plural"] and between.strip() in ("-", ",", *(["ve"] if one.role else ()))
 
 
 def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
     """Puts the two numbers of one decision together. In a list ("2019/1, 2019/2 ve 2019/3 E.") the last number's mark is that of all."""
-    cases, i = [], 0
-    while i < len(dockets):
-        one, two = dockets[i], dockets[i + 1] if i + 1 < len(dockets) and _is_pair(page, dockets[i], dockets[i + 1]) else None
-        cases.append(Case(one, two, _role(page, one, two), (two or one).right))
-        i += 2 if two else 1
-    for i in range(len(cases) - 2, -1, -1):
-        case, after = cases[i], cases[i + 1]
-        if not case.role and not after.two and after.role != "joint" and LIST_BETWEEN.fullmatch(page.plain, case.right, after.one.left):
-            cases[i] = case._replace(role=after.role, one=case.one._replace(role=after.one.role))
-    return cases
+    cases, pairs = list[Case](), list[tuple[Docket, Docket | None]]()
+    for docket in dockets:
+        if pairs and pairs[-1][1] is None and _is_pair(page, pairs[-1][0], docket):
+            pairs[-1] = pairs[-1][0], docket
+        else:
+            pairs.append((docket, None))
+    for one, two in reversed(pairs):
+        role, right = _role(page, one, two), (two or one).right
+        after = cases[-1] if cases else None
+        may_share = after and not role and not after.two and after.role != "joint"
+        if after and may_share and LIST_BETWEEN.fullmatch(page.plain, right, after.one.left):
+            role, one = after.role, one._replace(role=after.one.role)
+        cases.append(Case(one, two, role, right))
+    return cases[::-1]
 
 
 def _role(page: Page, one: Docket, two: Docket | None) -> str:
@@ -1882,45 +1775,29 @@ def _role(page: Page, one: Docket, two: Docket | None) -> str:
         return {"esas": "karar", "karar": "esas"}.get(two.role, "esas")
     if one.number[5:6].isalpha():  # "2022/UH.II-1187" of the procurement board
         return "karar"
-    if STRASBOURG.match(one.number) and re.search(r"(?:no\.?:?|,)\s$", plain[max(0, one.start - 5):one.start]):
+    if STRASBOURG.match(one.number):
         return "esas"
     named, is_dated = NAMED_AFTER.match(plain, end), DATE_ENDS.search(plain, max(0, one.start - 22), one.start)
-    if (is_dated and not named) or (OLD_PAIR.match(one.number) and (named or is_dated or SAID_AFTER.match(plain, end))):
+    if (is_dated and not named) or (OLD_PAIR.match(one.number) and (named or is_dated)):
         return "karar" if OF_A_YEAR.match(one.number) and "-" not in one.number else "joint"
     return "" if not named else "esas" if named["noun"] in ("dosya", "basvuru") else "karar"
 
 
-def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Found]:
-    """Decisions and case files of courts, from the raw numbers and the dates of a text."""
-    used: set[int] = set()
-    days, floor, court = [date.start for date in dates], 0, None
-    for one, two, role, right in _cases(page, _dockets(page, raw)):
-        if role in ("", "other"):
-            continue
-        court = _court(page, floor, one.left, right, court)
-        if not _is_decision(page, one, two, role, court, floor):
-            continue
-        esas, karar = _numbers_by_role(one, two, role)
-        date = _decision_date(page, dates, bisect.bisect_right(days, one.left), used, floor, one.left, right) if dates else None
-        yield Found("decision", min(one.left, one.start), right, {"court": court or None, "esas": esas, "karar": karar, "date": date})
-        floor = right
-
-
-def _is_decision(page: Page, one: Docket, two: Docket | None, role: str, court: str | None, floor: int) -> bool:
+def _is_decision(page: Page, case: Case, court: str | None, floor: int) -> bool:
     """Do number, marks and court together make a decision?"""
+    plain, (one, two, role, right) = page.plain, case
     marked = bool(one.role or (two and two.role))
-    if court == "" and (two is None or not marked):
-        return False
+    if court == "":
+        return marked and two is not None
     if not marked and STRASBOURG.match(one.number):
         return court == "AİHM"
-    if not OF_A_YEAR.match(one.number) and (not (court or (marked and two)) or (not marked and role != "joint" and "/" in one.number[1:3])):
+    if not OF_A_YEAR.match(one.number) and not (court and (marked or role == "joint")) and not (marked and two):
         return False
-    if marked or (two and "|" in page.plain[one.right:two.left]):  # or a row of a table
+    if marked or (two and "|" in plain[one.right:two.left]):  # or a row of a table
         return True
-    start = max(floor, one.left - 60)
-    is_a_courts = (court is not None or INDIVIDUAL.match(page.plain, one.right) or (two and NAMED_AFTER.match(page.plain, two.right))
-                   or OWN_COURT.search(page.plain, start, one.left))
-    return bool(is_a_courts and not OTHER_BODY.search(page.plain, start, one.left))
+    before = plain[max(floor, one.left - 60):one.left]
+    is_a_courts = court or INDIVIDUAL.match(plain, right) or (two and NAMED_AFTER.match(plain, right)) or ANAPHORA.search(before)
+    return bool(is_a_courts and not OTHER_BODY.search(before))
 
 
 def _numbers_by_role(one: Docket, two: Docket | None, role: str) -> tuple[str | None, str | None]:
@@ -1933,26 +1810,38 @@ def _numbers_by_role(one: Docket, two: Docket | None, role: str) -> tuple[str | 
     return (None, one.number) if role == "karar" else (one.number, None)
 
 
+# -- Decisions: their courts -----------------------------------------------------------------------------------------
+
+ANAPHORA = lazy(
+    r"(?:(?:ayni|anilan|adi gecen|mezkur|bahsi gecen|soz konusu|ilgili|ozel)\s+(?:mahkeme|daire|kurul|genel kurul)"
+    r"|(?<![a-z] )mahkeme(?:nin|ce|sinin|miz))[a-z]*")
+VERB = lazy(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu]r?)\b[,;]?\s")  # after "... kaldırılmış, dosya" the court is another
+SPACED_OUT = lazy(r"(?<![a-z])(?:[a-z] ){3,}[a-z](?![a-z])")
+INSTANCE_PATTERNS = {  # "asliye hukuk", "as. huk.", "asl.huk."; the longest names first
+    name: r"\s?".join(word if len(word) < 4 else rf"(?:{word}|{word[:2]}[a-z]{{0,2}}\.)" for word in Page(name).plain.split())
+    for name in sorted(INSTANCES, key=len, reverse=True)}
+COURT = lazy(r"\b(?:" + "|".join(
+    [rf"(?P<c{i}>(?:{pattern.replace('?P<n>', f'?P<n{i}>')})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
+    + [rf"(?P<instance>(?:{'|'.join(INSTANCE_PATTERNS.values())})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)(?!\s+sifat)"
+       rf"|(?:{'|'.join(filter(None, INSTANCES.values()))})(?![a-z]))"]) + ")")
+COURT_BEHIND = lazy(rf"\s?(?:{SAYILI}|tarihli)\s|[^()\n]{{0,60}}[(\[]")  # "4/11 sayılı İçtihadı Birleştirme Kararı", "§ 48 (AYM)"
+
+
 def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> str | None:
-    """Name of the court a number belongs to; None where none is named, "" for an office that is no court."""
-    plain = page.plain
-    if behind := COURT_BEHIND.match(plain, right):
-        after = _court_names(page, behind.end(), behind.end() + 90)
-        if after and _is_lead(page, behind.end(), after[0][0]):
-            return after[0][2]
+    """Name of the court a number belongs to: the last one before it in its sentence, one just behind it, or that of the
+    decision before. None where none is named, "" for an office that is no court."""
     start = _sentence_start(page, left, min(300, left - floor), headings=False)
     names = _court_names(page, start, left)
-    gap = plain[names[-1][1] if names else start:left]
+    gap = page.plain[names[-1][1] if names else start:left]
     if len(gap) > 5 and ANAPHORA.search(gap):
         return None
     if names:
         return names[-1][2]
-    if start == floor and len(gap) < 160 and inherited is not None and not VERB.search(gap):
-        return inherited
-    near = plain[right:right + 61]
-    in_brackets = COURT_IN_BRACKETS.match(plain, right) if "(" in near or "[" in near else None
-    after = _court_names(page, in_brackets.end(), in_brackets.end() + 40) if in_brackets else []
-    return after[0][2] if after and _is_lead(page, in_brackets.end(), after[0][0]) else None  # type: ignore[union-attr]
+    if behind := COURT_BEHIND.match(page.plain, right):
+        names = _court_names(page, behind.end(), behind.end() + 90)
+        if names and _is_lead(page, behind.end(), names[0][0]):
+            return names[0][2]
+    return inherited if start == floor and len(gap) < 160 and not VERB.search(gap) else None
 
 
 def _is_lead(page: Page, start: int, end: int) -> bool:
@@ -1966,21 +1855,24 @@ def _court_names(page: Page, start: int, end: int) -> list[tuple[int, int, str]]
     if end - start < 5:
         return []
     window = SPACED_OUT.sub(lambda m: m[0].replace(" ", "").ljust(len(m[0])), page.plain[start:end])
-    names: list[tuple[int, int, str]] = []
+    names = list[tuple[int, int, str]]()
     for match in COURT.finditer(window):
         at, stop = start + match.start(), start + match.end()
         if names and names[-1][2] in ("Yargıtay", "Danıştay") and at - names[-1][1] < 16:
             names.pop()  # "Yargıtay (Kapatılan) 6. Hukuk Dairesi"
-        if match["instance"]:
-            names.append((at, stop, _instance_name(page, at, stop, match["instance"])))
-            continue
-        index = next(i for i in range(len(_NAMES)) if match[f"c{i}"])
-        name = _NAMES[index]
-        if "{n}" in name:
-            number = match[f"n{index}"]
-            digits = re.match(r"\d+", number)
-            name = name.replace("{n}", digits[0] if digits else _sign(page, 0, number.strip()))
-        names.append((at, stop, name.replace("{city}", _city(page, at)).strip() if "{city}" in name else name))
+        if match.lastgroup == "instance":
+            name = _instance_name(page, at, stop, match[0])
+        else:
+            index = int((match.lastgroup or "")[1:])
+            name = list(COURTS)[index]
+            if "{n}" in name:
+                number = match[f"n{index}"]
+                digits = re.match(r"\d+", number)
+                name = name.replace("{n}", digits[0] if digits else _sign(page, 0, number.strip()))
+            if "{city}" in name:  # "İstanbul BAM 12. HD", "BAM İstanbul 12. HD"
+                city = _city(page, at) or (_city(page, start + match.start(f"n{index}")) if "{n}" in list(COURTS)[index] else "")
+                name = name.replace("{city}", city).strip()
+        names.append((at, stop, name))
     return names
 
 
@@ -2003,37 +1895,70 @@ def _instance_name(page: Page, start: int, end: int, name: str) -> str:
     number = re.search(r"(\d{1,2})\s?\.?\s*$", page.plain[max(0, start - 6):start])
     kind = page.written(start, end)
     if name in INSTANCES.values() or "." in name:  # "ATM", "As. Tic. Mah."
-        long_first = sorted(INSTANCES, key=len, reverse=True)
-        kind = next(full for full in long_first if name == INSTANCES[full] or re.match(_instance_pattern(full), name)) + " Mahkemesi"
+        kind = next(full for full, pattern in INSTANCE_PATTERNS.items() if name == INSTANCES[full] or re.match(pattern, name))
+        kind += " Mahkemesi"
     city = _city(page, start - len(number[0]) if number else start)
     return " ".join(part for part in (city, number and f"{number[1]}.", _title(kind)) if part)
 
 
-def _decision_date(page: Page, dates: list[Found], at: int, used: set[int], floor: int, left: int, right: int) -> str | None:
-    """The decision's own date: tied to its numbers by nothing but connecting words and its court. `at`: the first date behind."""
-    plain = page.plain
-    decided = DECIDED.match(plain, right)
-    if decided and (day := next((date for date in dates[at:at + 4] if date.start == decided.start("day")), None)):
-        used.add(day.start)
-        return str(day.norm["iso"])
-    if at and not FILED.match(plain, right) and dates[at - 1].end >= max(floor, left - 160) and dates[at - 1].start not in used:
-        date = dates[at - 1]
-        names = _court_names(page, date.end, left)
-        past_court = names and DATE_AND_COURT.fullmatch(plain, date.end, names[0][0]) and DATE_BEFORE.fullmatch(
-            re.sub("^(?:'?[a-z]+)", "", plain[names[-1][1]:left]))
-        if (past_court or DATE_BEFORE.fullmatch(plain, date.end, left)) and not OTHER_DATE.search(plain, max(0, date.start - 24), date.start):
-            used.add(date.start)
-            return str(date.norm["iso"])
-    for i, date in enumerate(dates[at:at + 4]):
-        if date.end <= right:  # between the two numbers
-            used.add(date.start)
-            return str(date.norm["iso"])
-        is_tied = not i and (tie := DATE_AFTER.match(plain, right)) and tie.end() == date.start
-        is_labelled = date.start - right < 400 and DATE_LABEL.search(plain, max(right, date.start - 30), date.start)
-        if date.start >= right and (is_tied or is_labelled) and not DATE_OF_OTHER.match(plain, date.end):
-            used.add(date.start)
-            return str(date.norm["iso"])
+# -- Decisions: their dates ------------------------------------------------------------------------------------------
+
+GLUE = (r"[\s,:;()|/'.-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t|ve|lu|karar[a-z]*|ilam[a-z]*|numarasi|numarali|sayi(?:si|li)|nolu"
+        r"|verdigi|verilen|esas|e|k|no)\b[\s,:;()|/'.-]*){0,6}")
+TIED_BEFORE = lazy(rf"'?[a-z]*{GLUE}(?:(?:[a-z]+\s){{0,2}}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?@(?:.*@)?'?[a-z]*{GLUE})?", re.S)  # @: a court's name
+TIED_BEHIND = lazy(GLUE)
+INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
+FILED = lazy(rf"\s?{SAYILI}\s(?:bireysel\s)?basvuru(?!(?:su)?n?da)")
+UP_TO_A_DAY = lazy(r"[a-z'\s,]{0,80}")
+DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış", "19.2.2015 gününde oybirliğiyle karar verildi"
+    r"(?:'[td][ae]n?|\s(?:tarih|gun)[a-z]*)\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
+    r"(?:karara bagla|karar(?:ini)? ver|ihlal|huk[um]m|sonuclandir|red|kabul|veri?[dlm]|esastan)")
+CLOSING = lazy(r"['\s]*(?:tarih|gun)[a-z]*\s(?:oy\s?(?:birligi|coklugu)[a-z]*|kesin|ile|olarak|olmak|uzere|[,\s])+karar veril")
+LABELLED = lazy(r"karar(?:in)? (?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
+OF_ANOTHER_ACT = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
+OF_WHAT_FOLLOWS = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor"
+    rf"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?)\s*(?:ve|,)?\s*(?:[ek]\s?[.:]|esas|\d|yargitay|danistay)"
+    rf"|['\s]*(?:tarihli|gunlu)\s(?!(?:[a-z]+\s){{0,2}}{NOUN}|sayili)")
+
+
+def _decision_date(page: Page, dates: list[Found], floor: int, left: int, right: int) -> Found | None:
+    """The decision's own date: between its numbers, the day it was decided on, or tied to its numbers by nothing but
+    connecting words and its court."""
+    plain, at = page.plain, bisect.bisect_right(dates, left, key=lambda date: date.start)
+    before, behind = dates[at - 1:at], dates[at:at + 4]
+    for date in behind:
+        if date.end <= right or (UP_TO_A_DAY.fullmatch(plain, right, date.start) and DECIDED.match(plain, date.end)):
+            return date
+    if before and not FILED.match(plain, right):
+        start, end = before[0].start, before[0].end
+        is_tied = start >= max(floor, left - 180) and TIED_BEFORE.fullmatch(COURT.sub("@", plain[end:left]))
+        if is_tied and not OF_ANOTHER_ACT.search(plain, max(0, start - 24), start):
+            return before[0]
+    for date in behind:
+        is_labelled = LABELLED.search(plain, max(right, date.start - 30), date.start)
+        is_tied = TIED_BEHIND.fullmatch(plain, right, date.start)
+        if (is_labelled or is_tied) and not OF_WHAT_FOLLOWS.match(plain, date.end):
+            return date
+    if not floor and dates and CLOSING.match(plain, dates[-1].end):  # numbers at the top of a decision, date in its last line
+        return dates[-1]
     return None
+
+
+def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Found]:
+    """Decisions and case files of courts, from the raw numbers and the dates of a text."""
+    floor, court = 0, None
+    for case in _cases(page, _dockets(page, raw)):
+        one, two, role, right = case
+        if role in ("", "other"):
+            continue
+        court = _court(page, floor, one.left, right, court)
+        if not _is_decision(page, case, court, floor):
+            continue
+        esas, karar = _numbers_by_role(one, two, role)
+        date = _decision_date(page, dates, floor, one.left, right) if dates else None
+        norm = {"court": court or None, "esas": esas, "karar": karar, "date": date and date.norm["iso"]}
+        yield Found("decision", min(one.left, one.start), right, norm)
+        floor = max(right, date.end if date else 0)
 
 
 # -- All together ----------------------------------------------------------------------------------------------------
@@ -2074,10 +1999,10 @@ def references(text: str, types: Container[str] | None = None) -> list[Reference
         found += _decisions(page, [one for one in numbers if "number" in one.norm], [one for one in numbers if one.type == "date"])
     found.sort(key=operator.itemgetter(2), reverse=True)
     found.sort(key=operator.itemgetter(1))  # by start, at one place the longest first
-    result, ruling, is_marked_up = [], 0, len(page.starts) > 1
+    result, ruling = list[Reference](), 0
     for kind, start, end, norm in found:
         if start >= ruling and kind in types:  # nothing inside a ruling's number is labelled
-            left, right = page.span(start, end) if is_marked_up or not start else (start - 1, end - 1)
+            left, right = page.span(start, end)
             result.append(Reference(kind, text[left:right], left, right, norm))
         if kind == "ozelge":
             ruling = max(ruling, end)

@@ -106,6 +106,16 @@ def test_odd_writing_is_read_without_a_crash():
     assert references("sevincinci mükerrer Resmî Gazete 12.05.2020")[0].norm["date"] == "2020-05-12"
 
 
+@pytest.mark.parametrize("text, part, value", [
+    ("BAM İstanbul 12. HD, E. 2020/1, K. 2021/2", "court", "İstanbul BAM 12. HD"),
+    ("ESAS NO: 2013/15340\nKARAR NO: 2015/2744\n\nHükmün ONANMASINA, 19.2.2015 gününde oybirliğiyle karar verildi.", "date", "2015-02-19"),
+    ("İİK m. 150/ı", "article", "150/ı"), ("VUK m. 5/I-b", "clause", "b"), ("GVK m. 40/V", "paragraph", "5"),
+    ("bu Kanunla değişik TBK'nın 12. maddesi", "law", "TBK"), ("%30 altında pay", "value", 0.3), ("50-60 bin TL", "value", 50_000),
+])
+def test_forms_of_everyday(text, part, value):
+    assert references(text)[0].norm[part] == value
+
+
 def norms(text: str) -> list:
     return [(reference.type, reference.norm) for reference in references(text)]
 
@@ -165,7 +175,8 @@ def test_rows_and_lines():
 
 HOSTILE = ["1234567890", "////", "    ", "\n", "bir iki yedi yüz ", "onyedibin", "D A N I Ş T A Y ", "m. 1, ", "E. 2020/1 K. ", "1.", "1, ", "1/",
            "1-", "R.G. ", "tebliğ ", "madde 1 ", "kanun ", "TBK ", "(", "%", "1.1.2020 ", "12345678-125[", "B.07.1.GİB.", "birinci fıkra ",
-           "Ankara 1. Asliye Hukuk Mahkemesi ", "<", "<a ", "&", "\u200b", "e\u0301", "*", "http://", "2020/1 sayılı ", "1 ve ", "m. 1 ve 1 "]
+           "Ankara 1. Asliye Hukuk Mahkemesi ", "<", "<a ", "&", "\u200b", "e\u0301", "*", "http://", "2020/1 sayılı ", "1 ve ", "m. 1 ve 1 ", "12 TL (",
+           "R.G. 1.1.2020 ", "1.1.2020 E. 2020/1 ", "213 s. m. 1 "]
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
