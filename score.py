@@ -78,7 +78,7 @@ import sys
 import time
 import unicodedata
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache, partial
@@ -1150,9 +1150,9 @@ EACH = r"(?:'?s?[ae]r(?=\s))?"  # "üçer aylık"
 IN_WORDS = rf"{SPOKEN}(?:\s{{1,2}}{DIGITS}\s{{1,2}}{SPOKEN}){{0,2}}(?:\s{{1,2}}{DIGITS})?"
 QUANTITY = rf"(?:{DIGITS}{EACH}(?:\s{{0,2}}(?=bucuk|yuz|bin|mily){IN_WORDS})?|{IN_WORDS}){EACH}"
 ANY_CURRENCY = "|".join(CURRENCIES.values()).replace("€", EURO)
-SIGN = rf"[%$¤{PER_MILLE}{EURO}]|try|usd|eur|(?:yuzde|binde)(?=\s)"
+VALUE_SIGN = rf"[%$¤{PER_MILLE}{EURO}]|try|usd|eur|(?:yuzde|binde)(?=\s)"
 MEASURE = lazy(
-    rf"(?:(?P<sign>{SIGN})\s{{0,2}})?(?:(?P<low>{QUANTITY})(?:\s?-\s?|\s(?:ila|ile|veya|ya da)\s)(?:(?P=sign)\s?)?)?(?P<high>{QUANTITY})"
+    rf"(?:(?P<sign>{VALUE_SIGN})\s{{0,2}})?(?:(?P<low>{QUANTITY})(?:\s?-\s?|\s(?:ila|ile|veya|ya da)\s)(?:(?P=sign)\s?)?)?(?P<high>{QUANTITY})"
     rf"(?:\s?\(\s?{QUANTITY}\s?\))?(?(sign)(?(low)(?!\d|\s(?:gun|ay|yil|tl|lira)))|(?:"
     rf"(?:\s{{1,4}}|(?<=[\d)])\s{{0,4}})'?(?P<period>{'|'.join(PERIODS)})"
     rf"|[.,]?\s?-?\s{{0,4}}(?P<currency>{ANY_CURRENCY})(?![a-z])(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?"
@@ -1167,7 +1167,7 @@ NUMBER_START = lazy(  # one set of signs first: the search engine then looks for
     rf"[\d\s(\"/%{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
     rf"|(?<=\d)(?!\d{{0,3}}[,;]\s[^\s\d(tluade$¤{EURO}-])|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
 WORD_IN_USE = lazy(  # most "bir" are not
-    rf"{SIGN}|{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
+    rf"{VALUE_SIGN}|{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
 VALUE_SIGNS = "%$¤" + PER_MILLE + EURO
 NUMBER_RUN = lazy(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
 DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
@@ -2151,15 +2151,45 @@ def cite_row(row: dict[str, Any]) -> dict[str, Any]:
 SEED = 20261129
 DRAWS = 10_000
 EXACT_UP_TO = 30            # nonzero differences up to which the sign-flip test counts every flip
+ratio = cache(Fraction)     # few are different, and a fraction is slow to make
 
 
-def mean(values: Iterable[Fraction]) -> Fraction | None:
-    """Exact mean; None of nothing."""
-    listed = list(values)
-    if len(listed) < 2:
-        return listed[0] if listed else None
-    unit = math.lcm(*[v.denominator for v in listed])
-    return Fraction(sum([v.numerator * (unit // v.denominator) for v in listed]), unit * len(listed))
+def mean(values: Iterable[Fraction | None]) -> Fraction | None:
+    """Exact mean of the values there are; None of nothing."""
+    known = [v for v in values if v is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    unit = math.lcm(*[v.denominator for v in known])
+    return Fraction(sum([v.numerator * (unit // v.denominator) for v in known]), unit * len(known))
+
+
+def by_question(attempts: Mapping[str, Sequence[Any]], value: Callable[[Any], Fraction | None]) -> list[Fraction | None]:
+    """Each question's mean over its attempts, of those that have the value."""
+    return [mean(map(value, of)) for of in attempts.values()]
+
+
+def filled(values: Sequence[Fraction | None]) -> list[Fraction] | None:
+    """A question without data takes the mean of the others, so that the mean stays as it is; None without any data."""
+    whole = mean(values)
+    return None if whole is None else [whole if v is None else v for v in values]
+
+
+def means_by(key: Callable[[Row], str], labels: Iterable[str], values: Sequence[Fraction | None],
+             questions: Mapping[str, Row]) -> dict[str, Fraction | None]:
+    """The mean of the values, one a question, over the questions with each label."""
+    pairs = [(key(row), v) for row, v in zip(questions.values(), values, strict=True)]
+    return {label: mean(v for of, v in pairs if of == label) for label in labels}
+
+
+def points(share: Fraction | None) -> Fraction | None:
+    """A share in points of 100."""
+    return None if share is None else 100 * share
+
+
+def median(values: Sequence[float]) -> float | None:
+    """Middle value."""
+    in_order, n = sorted(values), len(values)
+    return (in_order[(n - 1) // 2] + in_order[n // 2]) / 2 if n else None
 
 
 def fixed(value: Fraction | float | None, digits: int = 1) -> str:
@@ -2176,14 +2206,16 @@ def fixed(value: Fraction | float | None, digits: int = 1) -> str:
     return f"{'-' if scaled < 0 else ''}{whole}" + (f".{part:0{digits}}" if digits else "")
 
 
-def bootstrap_interval(values: Sequence[Fraction | float], strata: Sequence[str] = (), seed: int = SEED) -> tuple[float, float] | None:
-    """95% percentile interval of the mean from 10,000 resamples with replacement (Efron 1979); None for fewer than two values. With `strata`, the
-    label of each value, a resample has as many of each label as there are."""
+def bootstrap_interval(values: Sequence[Fraction | float], strata: Sequence[str] = (),
+                       seed: int = SEED) -> tuple[float, float] | None:
+    """95% percentile interval of the mean from 10,000 resamples with replacement (Efron 1979), to six decimals; None for
+    fewer than two values. With `strata`, the label of each value, a resample has as many of each label as there are."""
     if len(values) < 2:
         return None
     numbers = [float(v) for v in values]
-    means = sorted(math.fsum(draw(numbers)) / len(numbers) for draw in _resamples(tuple(strata) or ("",) * len(numbers), seed))
-    return means[DRAWS * 25 // 1000], means[DRAWS * 975 // 1000 - 1]
+    draws = _resamples(tuple(strata) or ("",) * len(numbers), seed)
+    means = sorted(math.fsum(draw(numbers)) / len(numbers) for draw in draws)
+    return round(means[DRAWS * 25 // 1000], 6), round(means[DRAWS * 975 // 1000 - 1], 6)
 
 
 @lru_cache(maxsize=2)
@@ -2195,7 +2227,7 @@ def _resamples(strata: tuple[str, ...], seed: int) -> list[Callable[[Sequence[fl
 
 
 def sign_flip_p(differences: Sequence[Fraction | int], seed: int = SEED) -> Fraction:
-    """Two-sided p of a paired randomisation test (Fisher 1935): how often random signs give a sum as far from 0 as the one seen.
+    """Two-sided p of a paired randomisation test (Fisher 1935): how often random signs give a sum as far from 0 as seen.
 
     Exact up to 30 nonzero differences, by two sorted halves of all sums; beyond, 10,000 draws and (b + 1) / (n + 1).
 
@@ -2271,9 +2303,35 @@ def ranks(values: Sequence[Fraction | float]) -> list[int]:
     return [1 + len(in_order) - bisect.bisect_right(in_order, value) for value in values]
 
 
+def largest_rank_shift(values: Sequence[Sequence[Fraction]]) -> int:
+    """The most places any model moves when one question is left out; `values` by model, then by question."""
+    totals = [sum(v, Fraction(0)) for v in values]
+    places = ranks(totals)
+    return max((abs(a - b) for q in range(len(values[0]) if values else 0)
+                for a, b in zip(places, ranks([t - v[q] for t, v in zip(totals, values, strict=True)]), strict=True)),
+               default=0)
+
+
+def tie_groups(values: Sequence[Sequence[Fraction]]) -> list[int]:
+    """Group of each model (best first): those not told apart from its first by a paired test, Holm-adjusted at 0.05."""
+    groups, head = [1] * len(values), 0
+    while head < len(values):
+        rest = range(head + 1, len(values))
+        adjusted = holm([sign_flip_p(minus(values[m], values[head])) for m in rest])
+        apart = next((m for m, p in zip(rest, adjusted, strict=True) if p < Fraction(5, 100)), len(values))
+        groups[apart:] = [groups[head] + 1] * (len(values) - apart)
+        head = apart
+    return groups
+
+
+def minus(values: Sequence[Fraction], others: Sequence[Fraction]) -> list[Fraction]:
+    """Differences, pair by pair."""
+    return [v - w for v, w in zip(values, others, strict=True)]
+
+
 def spearman(xs: Sequence[Fraction | float], ys: Sequence[Fraction | float]) -> float | None:
-    """Spearman's rank correlation with mean ranks for ties; None where one side is constant or there are fewer than two pairs."""
-    a, b = ([sum(2 * (o < v) + (o == v) for o in side) for v in side] for side in (xs, ys))     # twice the mean rank, less one
+    """Spearman's rank correlation, mean ranks for ties; None where a side is constant or has fewer than two values."""
+    a, b = ([sum(2 * (o < v) + (o == v) for o in side) for v in side] for side in (xs, ys))     # 2 * mean rank - 1
     mean_a, mean_b = Fraction(sum(a), len(a) or 1), Fraction(sum(b), len(b) or 1)
     spread = math.sqrt(sum((v - mean_a) ** 2 for v in a) * sum((v - mean_b) ** 2 for v in b))
     return float(sum((v - mean_a) * (w - mean_b) for v, w in zip(a, b, strict=True))) / spread if spread else None
@@ -2312,8 +2370,69 @@ class Board(NamedTuple):
     data: Any
 
 
+class Scored(NamedTuple):
+    """A model as its suite scores it. Tables, JSON and page show its figures; intervals and `compare` rest on its parts."""
+    model: str
+    score: Fraction | None                      # in points; None where a part has no data
+    parts: dict[str, list[Fraction] | None]     # each part of the score by question, fractions of 1; None: no data
+    weights: Mapping[str, Fraction]             # of the parts
+    figures: Row                                # shares in points
+    right: dict[str, bool]                      # by question: all attempts right (irac), full marks (iik, kategori)
+    fails: dict[str, int] | None = None         # by question: FAILs over all attempts (irac)
+    notes: Sequence[str] = ()                   # what a reader must know of its rows
+
+
+def weighted(parts: Mapping[str, list[Fraction] | None], weights: Mapping[str, Fraction]) -> list[Fraction]:
+    """Question by question, the weighted sum of the parts that have data, in points."""
+    known = [[100 * weights[name] * v for v in values] for name, values in parts.items() if values is not None]
+    return [sum(of, Fraction(0)) for of in zip(*known, strict=True)]
+
+
+def score_of(parts: Mapping[str, list[Fraction] | None], weights: Mapping[str, Fraction]) -> Fraction | None:
+    """The weighted sum of the means, in points. A part without data gives no score; nothing is renormalised."""
+    score = Fraction(0)
+    for name, values in parts.items():
+        if values is None:
+            return None
+        score += weights[name] * (mean(values) or 0)
+    return 100 * score
+
+
+def ranked(models: Iterable[Scored]) -> list[Scored]:
+    """Best first, with the rank among the figures; equal scores share one, and a model without a score has none."""
+    in_order = sorted(models, key=lambda s: (s.score is None, -(s.score or 0), s.model))
+    places = ranks([s.score for s in in_order if s.score is not None])
+    return [s._replace(figures={"rank": place, **s.figures}) for s, place in itertools.zip_longest(in_order, places)]
+
+
+def figure(*path: str, digits: int = 1) -> Callable[[Row], Any]:
+    """What a column shows of a model's figures: a field, or a field within a field."""
+    def read(figures: Row) -> Any:
+        value: Any = figures
+        for field in path:
+            value = value[field]
+        return value if digits == 1 else fixed(value, digits)
+    return read
+
+
+def model_table(title: str, columns: Mapping[str, Callable[[Row], Any]], models: Iterable[Scored],
+                notes: Sequence[str] = ()) -> Table:
+    """A row a model; each column shows what it reads from the model's figures."""
+    return Table(title, list(columns), [[read(s.figures) for read in columns.values()] for s in models], list(notes))
+
+
+def ranked_name(figures: Row) -> str:
+    """The first column of a board."""
+    return f"{figures['rank'] or '-'}. {figures['model']}"
+
+
+def said(*notes: tuple[object, str]) -> list[str]:
+    """The notes whose condition holds."""
+    return [note for holds, note in notes if holds]
+
+
 def cell_text(cell: Any) -> str:
-    """A cell as text: a share with one decimal, no line breaks, and nothing that steers a terminal or turns the direction of writing.
+    """A cell as text: a share with one decimal, no line breaks, nothing that steers a terminal or turns the writing round.
 
     >>> [cell_text(cell) for cell in (None, Fraction(1, 4), (1.0, 2.5), 7, "a\\nb")]
     ['-', '0.3', '1.0-2.5', '7', 'a b']
@@ -2329,7 +2448,7 @@ def as_text(table: Table) -> str:
     """Aligned columns: names to the left, figures to the right."""
     cells = [list(map(cell_text, row)) for row in [table.head, *table.rows]]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join([row[0].ljust(widths[0]), *[c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)]]).rstrip() for row in cells]
+    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in cells]
     return "\n".join([cell_text(table.title), *lines, *map(cell_text, table.notes)]) + "\n"
 
 
@@ -2340,7 +2459,8 @@ def as_markdown(table: Table) -> str:
 
     head, *rows = ("| " + " | ".join(map(safe, row)) + " |" for row in [table.head, *table.rows])
     rule = "| --- |" + " ---: |" * (len(table.head) - 1)
-    return "\n".join([f"**{safe(table.title)}**", "", head, rule, *rows, "", *[f"{safe(note)}  " for note in table.notes]]) + "\n"
+    notes = [f"{safe(note)}  " for note in table.notes]
+    return "\n".join([f"**{safe(table.title)}**", "", head, rule, *rows, "", *notes]) + "\n"
 
 
 def as_csv(tables: Sequence[Table]) -> str:
@@ -2365,7 +2485,7 @@ def _no_formula(cell: str) -> str:
 
 def as_json(data: Any, indent: int | None = None) -> str:
     """Figures for programs; an exact share becomes a number with six decimals."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, default=lambda share: round(float(share), 6))
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, default=lambda v: round(float(v), 6))
 
 
 def show(boards: Sequence[Board], form: str) -> None:
@@ -2374,7 +2494,8 @@ def show(boards: Sequence[Board], form: str) -> None:
     if form == "json":
         print(as_json(boards[0].data if len(boards) == 1 else [board.data for board in boards], 1))
     else:
-        print(as_csv(tables) if form == "csv" else "\n".join(map(as_markdown if form == "md" else as_text, tables)), end="")
+        one = as_markdown if form == "md" else as_text
+        print(as_csv(tables) if form == "csv" else "\n".join(map(one, tables)), end="")
 
 
 def p_value(p: Fraction, digits: int = 3) -> str:
@@ -2387,30 +2508,88 @@ def p_value(p: Fraction, digits: int = 3) -> str:
     return f"p = {fixed(p, digits)}" if p >= least else f"p < {fixed(least, digits)}"
 
 
-def paired_note(name: str, first: str, differences: Sequence[Fraction], p: Fraction, adjusted: bool) -> str:
-    """One line: mean difference in points with its interval, and the p of the paired test."""
-    interval = bootstrap_interval(differences)
-    low, high = (fixed(100 * v) for v in interval) if interval else ("-", "-")
-    return (f"{name} against {first}: {fixed((mean(differences) or 0) * 100)} points [{low}, {high}], {p_value(p)}{' (Holm)' if adjusted else ''}")
+def difference_note(name: str, other: str, differences: Sequence[Fraction], p: str, strata: Sequence[str] = ()) -> str:
+    """How far a model is above (or, with a minus, below) another, with the interval and the p of the paired test.
+
+    >>> difference_note("b", "a", [Fraction(-5)] * 3, "p = 0.250")
+    'b against a: -5.0 points [-5.0, -5.0], p = 0.250'
+    """
+    low, high = bootstrap_interval(differences, strata) or (None, None)
+    return f"{name} against {other}: {fixed(mean(differences))} points [{fixed(low)}, {fixed(high)}], {p}"
 
 
 def signature(suite: str, data: Path | None, **settings: object) -> str:
-    """What a reader needs to make the same number again: suite, data and its hash, settings, version; and a short form that names it."""
+    """What a reader needs to make the same number again: suite, data and its hash, settings, version; and a short form
+    that names it."""
     file = f"; data {data.name} {hashlib.sha256(data.read_bytes()).hexdigest()[:12]}" if data else ""
-    long = f"terazi {VERSION}; suite {suite}{file}" + "".join(f"; {name} {value}" for name, value in settings.items())
+    told = "".join(f"; {name} {value}" for name, value in settings.items())
+    long = f"terazi {VERSION}; suite {suite}{file}{told}"
     return f"signature: {long}; short {VERSION}-{suite.replace(', ', '+')}-{short_hash(long)[:12]}"
+
+
+def weights_text(weights: Iterable[Fraction]) -> str:
+    """Weights as signatures show them."""
+    return "/".join(fixed(w, 4) for w in weights)
 
 # == Facts (suite iik) =============================================================================
 
 PENALTY = Fraction(1, 4)                    # a false marker; four of them, a whole point, at most
 PAIRED_UP_TO = 20                           # more models than this are not compared one by one
+FACT_WEIGHTS = {"kapsam": Fraction(1), "ceza": Fraction(1)}         # ceza is negative
+
+
+class FactCriterion(NamedTuple):
+    """A fact (f1, f2, ...) or false marker (y1, ...) as verdict rows name it."""
+    id: str
+    dimension: str          # fact, specific or marker
+    text: str               # of several spellings the first
+    rubric: str             # hash of the wording
+
+
+def fact_criteria(question: Row) -> list[FactCriterion]:
+    """The facts of a question, then its false markers."""
+    found = []
+    for n, fact in enumerate(question["anahtar_bilgiler"], 1):
+        dimension = "specific" if any(map(is_specific, fact)) else "fact"
+        found.append(FactCriterion(f"f{n}", dimension, fact[0], short_hash(to_json(fact))))
+    for n, marker in enumerate(question["yanlis_isaretler"], 1):
+        found.append(FactCriterion(f"y{n}", "marker", marker, short_hash(marker)))
+    return found
+
+
+def specific_facts(question: Row) -> list[bool]:
+    """Of each fact, whether it is specific."""
+    return [c.dimension == "specific" for c in fact_criteria(question) if c.dimension != "marker"]
+
+
+SPECIFIC = lazy(rf"[%‰]\d|\d (?:{'|'.join(MONEY)})|(?<!\d)\d/\d\d?(?!\d)|\d[./]\d\d?[./]\d\d\d\d"
+                r"|\d (?:is )?(?:gun|hafta|ay|yil)")
+ARTICLE_OR_LAW = lazy(r"(?:\bm(?:adde(?:si)?|d)?[. ]+)\d+(?:/\d+)*"
+                      r"|\d+(?: ?(?:inci|nci|uncu|ncu))? (?:sayili|nolu|numarali|madde)")
+NUMBER_WITH_NOUN = lazy(r"(?<![\d.,/])(\d+) [a-z]")
+
+
+def is_specific(variant: str) -> bool:
+    """Does a spelling carry a duration, rate, amount, date, or a number with its noun? (Article and law numbers and a
+    bare "bir" do not count.)
+
+    >>> [is_specific(v) for v in ("üç gün", "üçte iki", "%20", "iki tanık", "bir dilekçe", "m. 65", "2004 sayılı Kanun")]
+    [True, True, True, True, False, False, False]
+    """
+    counted = ARTICLE_OR_LAW.sub("", count(fold(variant)))
+    return bool(SPECIFIC.search(counted)) or any(m[1] != "1" for m in NUMBER_WITH_NOUN.finditer(counted))
 
 
 class FactSheet(NamedTuple):
-    """A question of suite iik made ready: facts and (by number) markers as phrases, and which facts are specific."""
+    """The spellings of a question's facts and its false markers, made ready once for all answers."""
     facts: list[list[Phrase]]
-    markers: dict[int, Phrase]
-    specific: list[bool]
+    markers: list[Phrase]
+
+
+def fact_sheet(question: Row) -> FactSheet:
+    """Prepare a question."""
+    return FactSheet([[phrase(v) for v in fact] for fact in question["anahtar_bilgiler"]],
+                     [phrase(marker) for marker in question["yanlis_isaretler"]])
 
 
 class FactResult(NamedTuple):
@@ -2419,61 +2598,9 @@ class FactResult(NamedTuple):
     asserted: list[int]
     denied: list[int]
 
-
-class Examined(NamedTuple):
-    """An answer with what it holds by the rule asked for and, beside it, by the published one."""
-    answer: Answer
-    result: FactResult
-    reference: FactResult
-
-
-class Tally(NamedTuple):
-    """What the score of one answer is made from; `facts` and verdict rows both lead here."""
-    found: int
-    facts: int
-    specific_found: int
-    specific: int
-    asserted: int
-    published: Fraction     # puan by the published rule
-    differ: int             # facts on which the two rules differ
-    answered: bool
-
-
-def fact_sheet(question: Row) -> FactSheet:
-    """Prepare a question once, for all answers to it."""
-    facts, markers = question["anahtar_bilgiler"], question["yanlis_isaretler"]
-    return FactSheet([[phrase(v) for v in fact] for fact in facts], dict(enumerate(map(phrase, markers))),
-                     [any(map(is_specific, fact)) for fact in facts])
-
-
-def narrowed(sheet: FactSheet, folded: str) -> FactSheet:
-    """The sheet with those spellings alone that can stand in a text at all, by either rule."""
-    return FactSheet([[v for v in fact if v.probe in folded] for fact in sheet.facts],
-                     {n: m for n, m in sheet.markers.items() if m.probe in folded}, sheet.specific)
-
-
-def match_turkish(sheet: FactSheet, folded: str) -> FactResult:
-    """Facts and markers by the product's own rule: word starts, whole numbers by value, denied markers not counted."""
-    asserted: list[int] = []
-    denied: list[int] = []
-    for number, marker in sheet.markers.items():
-        denials = [is_denied(hit) for hit in hits(marker, folded)]
-        if denials:
-            (denied if all(denials) else asserted).append(number)
-    return FactResult([_says(folded, fact) for fact in sheet.facts], asserted, denied)
-
-
-def _says(folded: str, spellings: list[Phrase]) -> bool:
-    for spelling in spellings:
-        for _ in hits(spelling, folded):
-            return True
-    return False
-
-
-def match_reference(sheet: FactSheet, lowered: str) -> FactResult:
-    """The published rule to the letter: lower case, ı as i, any substring."""
-    return FactResult([True in [v.published in lowered for v in fact] for fact in sheet.facts],
-                      [number for number, marker in sheet.markers.items() if marker.published in lowered], [])
+    @property
+    def puan(self) -> Fraction:
+        return fact_score(sum(self.found), len(self.found), len(self.asserted))
 
 
 @cache
@@ -2486,33 +2613,27 @@ def fact_score(found: int, facts: int, asserted: int) -> Fraction:
     return max(Fraction(0), Fraction(found, facts) - min(PENALTY * asserted, Fraction(1)))
 
 
-SPECIFIC = lazy(rf"[%‰]\d|\d (?:{'|'.join(MONEY)})|(?<!\d)\d/\d\d?(?!\d)|\d[./]\d\d?[./]\d\d\d\d|\d (?:is )?(?:gun|hafta|ay|yil)")
-ARTICLE_OR_LAW = lazy(r"(?:\bm(?:adde(?:si)?|d)?[. ]+)\d+(?:/\d+)*|\d+(?: ?(?:inci|nci|uncu|ncu))? (?:sayili|nolu|numarali|madde)")
-NUMBER_WITH_NOUN = lazy(r"(?<![\d.,/])(\d+) [a-z]")
+def match_turkish(sheet: FactSheet, folded: str) -> FactResult:
+    """Facts and markers by the product's own rule: word starts, whole numbers by value, denied markers not counted."""
+    asserted: list[int] = []
+    denied: list[int] = []
+    for number, marker in enumerate(sheet.markers):
+        denials = [is_denied(hit) for hit in _hits_in(folded, marker)]
+        if denials:
+            (denied if all(denials) else asserted).append(number)
+    found = [any(next(_hits_in(folded, v), None) for v in fact) for fact in sheet.facts]
+    return FactResult(found, asserted, denied)
 
 
-def is_specific(variant: str) -> bool:
-    """Does a spelling carry a duration, rate, amount, date, or a number with its noun? (Article and law numbers and a bare "bir" do not count.)
-
-    >>> [is_specific(v) for v in ("üç gün", "bir yıl", "üçte iki", "%20", "iki tanık", "bir dilekçe", "m. 65", "2004 sayılı Kanun", "itiraz")]
-    [True, True, True, True, True, False, False, False, False]
-    """
-    counted = ARTICLE_OR_LAW.sub("", count(fold(variant)))
-    return bool(SPECIFIC.search(counted)) or any(m[1] != "1" for m in NUMBER_WITH_NOUN.finditer(counted))
+def _hits_in(folded: str, wanted: Phrase) -> Iterator[Hit]:
+    """All places of a phrase; most texts do not have its rarest part, and that is quickly seen."""
+    return hits(wanted, folded) if wanted.probe in folded else iter(())
 
 
-class FactScores(NamedTuple):
-    """A model's row in the table. Scores are fractions of 1."""
-    model: str
-    score: Fraction
-    strict: Fraction | None
-    specific_found: int
-    specific: int
-    asserted: int
-    unanswered: int
-    published: Fraction
-    differ: int
-    by_question: list[Fraction]             # puan, in the order of the questions; 0 where there is no answer
+def match_reference(sheet: FactSheet, lowered: str) -> FactResult:
+    """The published rule to the letter: lower case, ı as i, any substring."""
+    return FactResult([any(v.published in lowered for v in fact) for fact in sheet.facts],
+                      [number for number, marker in enumerate(sheet.markers) if marker.published in lowered], [])
 
 
 def examine(sheet: FactSheet, answer: Answer) -> tuple[FactResult, FactResult]:
@@ -2520,115 +2641,136 @@ def examine(sheet: FactSheet, answer: Answer) -> tuple[FactResult, FactResult]:
     if answer.missing:
         nothing = FactResult([False] * len(sheet.facts), [], [])
         return nothing, nothing
-    lowered = lower(answer.text)
-    letters = fold_letters(lowered)
-    if is_plain(letters):                                   # nothing was dropped: both rules read the same words
-        folded = one_spaced(letters)
-        sheet = narrowed(sheet, folded)
-        return match_turkish(sheet, folded), match_reference(sheet, lowered)
-    folded = fold(answer.text)
-    return match_turkish(narrowed(sheet, folded), folded), match_reference(sheet, lowered)
+    return match_turkish(sheet, fold(answer.text)), match_reference(sheet, lower(answer.text))
 
 
-def tally(sheet: FactSheet, result: FactResult, reference: FactResult, answered: bool) -> Tally:
-    """Count a result, with what the published rule makes of the same answer beside it."""
-    return Tally(sum(result.found), len(sheet.facts), sum(map(operator.and_, result.found, sheet.specific)),
-                 sum(sheet.specific), len(result.asserted), fact_score(sum(reference.found), len(sheet.facts), len(reference.asserted)),
-                 sum(map(operator.ne, result.found, reference.found)), answered)
+class Marked(NamedTuple):
+    """An answer marked by the rule asked for, and what the published rule makes of it. `facts` marks answers, `report`
+    reads the marks from verdict rows; every figure comes from here."""
+    result: FactResult
+    published: Fraction     # puan by the published rule
+    differ: int             # facts on which the two rules differ
+    answered: bool
 
 
-def nothing(sheet: FactSheet) -> Tally:
-    """What a missing answer tallies."""
-    empty = FactResult([False] * len(sheet.facts), [], [])
-    return tally(sheet, empty, empty, answered=False)
+Marks = dict[str, dict[str, list[Marked]]]      # by model, then by question, one an attempt
 
 
-Tallies = dict[str, dict[str, list[Tally]]]       # by model, then by question, one an attempt
+def mark(sheet: FactSheet, answer: Answer, match: str) -> Marked:
+    """Mark one answer."""
+    turkish, reference = examine(sheet, answer)
+    result = turkish if match == "turkish" else reference
+    return Marked(result, reference.puan, sum(map(operator.ne, result.found, reference.found)), not answer.missing)
 
 
-def examine_all(answers: Iterable[Answer], sheets: Mapping[str, FactSheet], match: str) -> Iterator[Examined]:
-    """Every answer by the rule asked for and by the published one."""
-    for answer in answers:
-        turkish, reference = examine(sheets[answer.question_id], answer)
-        yield Examined(answer, turkish if match == "turkish" else reference, reference)
+def score_facts(marks: Marks, questions: Mapping[str, Row]) -> list[Scored]:
+    """All models, best first."""
+    specific = {q: specific_facts(row) for q, row in questions.items()}
+    return ranked(score_fact_model(model, of, specific) for model, of in marks.items())
 
 
-def tally_answers(examined: Iterable[Examined], sheets: Mapping[str, FactSheet]) -> Tallies:
-    """Tally every answer."""
-    tallies: Tallies = {}
-    for answer, result, reference in examined:
-        tallies.setdefault(answer.model, {}).setdefault(answer.question_id, []).append(
-            tally(sheets[answer.question_id], result, reference, not answer.missing))
-    return tallies
+def score_fact_model(model: str, marks: Mapping[str, Sequence[Marked]], specific: Mapping[str, list[bool]]) -> Scored:
+    """Standard score: mean puan over all questions, 0 where nothing was answered. Strict: share of specific facts found,
+    mean over the questions that have any (so 3.51 and 15.79, as published, are 2/3 and 3 of 19). A question's value is the
+    mean of its attempts. `specific` says of each question's facts whether they are."""
+    attempts = {q: marks.get(q) or [Marked(FactResult([False] * len(facts), [], []), Fraction(0), 0, False)]
+                for q, facts in specific.items()}
+    flat = [m for of in attempts.values() for m in of]
+    hits_of = {q: [sum(itertools.compress(m.result.found, specific[q])) for m in of] for q, of in attempts.items()}
+    strict = [mean(ratio(n, sum(specific[q])) for n in of) for q, of in hits_of.items() if any(specific[q])]
+    puan = filled(by_question(attempts, lambda m: m.result.puan)) or []
+    kapsam = filled(by_question(attempts, lambda m: ratio(sum(m.result.found), len(m.result.found)))) or []
+    parts: dict[str, list[Fraction] | None] = {"kapsam": kapsam, "ceza": minus(puan, kapsam)}
+    score = score_of(parts, FACT_WEIGHTS)
+    return Scored(model, score, parts, FACT_WEIGHTS, {
+        "model": model, "score": score, "strict": points(mean(strict)), "specific_found": sum(map(sum, hits_of.values())),
+        "specific": sum(sum(specific[q]) * len(of) for q, of in attempts.items()),
+        "false_markers": sum(len(m.result.asserted) for m in flat), "unanswered": sum(not m.answered for m in flat),
+        "as_published": points(mean(by_question(attempts, lambda m: m.published))),
+        "facts_that_differ": sum(m.differ for m in flat), "attempts": max(map(len, attempts.values()), default=0),
+        "by_question": {q: points(v) for q, v in zip(attempts, puan, strict=True)}},
+        {q: v == 1 for q, v in zip(attempts, puan, strict=True)})
 
 
-def fact_scores(model: str, tallies: Mapping[str, Sequence[Tally]], blank: Mapping[str, Tally]) -> FactScores:
-    """Standard score: mean puan over all questions, 0 where nothing was answered. Strict: share of specific facts found, mean over the
-    questions that have any (so 3.51 and 15.79, as published, are 2/3 and 3 of 19). A question's value is the mean of its attempts.
-    `blank` is what a missing answer tallies, for every question."""
-    attempts = {q: tallies.get(q) or [none] for q, none in blank.items()}
-    by_question = [_mean([fact_score(t.found, t.facts, t.asserted) for t in ts]) for ts in attempts.values()]
-    strict = [_mean([Fraction(t.specific_found, t.specific) for t in ts]) for ts in attempts.values() if ts[0].specific]
-    flat = [t for ts in attempts.values() for t in ts]
-    return FactScores(model, _mean(by_question), mean(strict), sum(t.specific_found for t in flat), sum(t.specific for t in flat),
-                      sum(t.asserted for t in flat), sum(not t.answered for t in flat),
-                      _mean([_mean([t.published for t in ts]) for ts in attempts.values()]), sum(t.differ for t in flat), by_question)
+TOPIC_NOTE = "One question a topic: a topic's figure supports no inference about the topic."
 
 
-def _mean(values: Sequence[Fraction]) -> Fraction:
-    return mean(values) or Fraction(0)
+def facts_board(scored: Sequence[Scored], questions: Mapping[str, Row], match: str, signed: str,
+                notes: Sequence[str] = ()) -> Board:
+    """The table of models, their paired comparison with the first, and the figures by topic. For `facts` and `report`."""
+    specific = [specific_facts(row) for row in questions.values()]
+    facts, hard = sum(map(len, specific)), sum(map(sum, specific))
+    fewest = min((s.figures["attempts"] for s in scored), default=0)
+    more = [s.model for s in scored if s.figures["attempts"] > fewest]
+    notes = [*paired_with_first(scored), *said((more, f"{_sample(more)}: more answers to a question than others have, and their "
+             "mean counts. If they are of two people of one name, give each a name of their own.")), *notes]
+    main = model_table(
+        f"iik: {len(questions)} questions, {facts} facts, {hard} of them specific in {sum(map(any, specific))} questions "
+        f"(match: {match})",
+        {"model": ranked_name, "score": figure("score", digits=2), "strict": figure("strict", digits=2),
+         "specific hits": lambda f: f"{f['specific_found']}/{f['specific']}", "false markers": figure("false_markers"),
+         "unanswered": figure("unanswered"), "as published": figure("as_published", digits=2),
+         "facts that differ": figure("facts_that_differ")}, scored, [*notes, signed])
+    topics = Table("by topic", ["topic", *[s.model for s in scored]],
+                   [[f"{q} {row['konu']}", *[s.figures["by_question"][q] for s in scored]] for q, row in questions.items()],
+                   [TOPIC_NOTE])
+    return Board([main, topics] if len(scored) <= PAIRED_UP_TO else [main],
+                 {"suite": "iik", "match": match, "questions": len(questions), "facts": facts, "specific": hard,
+                  "models": [s.figures for s in scored], "notes": notes, "signature": signed, "note": TOPIC_NOTE})
 
 
-class RowEnds(NamedTuple):
-    """What stands in a verdict row before and after its verdict, whoever answered."""
-    before: str
-    after: str
+def paired_with_first(scored: Sequence[Scored]) -> list[str]:
+    """Each model against the first: difference of the score over the same questions, interval, p; for specific hits the
+    pooled exact p too."""
+    if len(scored) < 2:
+        return []
+    if len(scored) > PAIRED_UP_TO:
+        return [f"{len(scored)} models: not compared one by one; use `compare` for two of them."]
+    first, *rest = [(s.model, s.figures, weighted(s.parts, s.weights)) for s in scored]
+    differences = [minus(values, first[2]) for _, _, values in rest]
+    adjusted = [p_value(p) + " (Holm)" * (len(rest) > 1) for p in holm([sign_flip_p(d) for d in differences])]
+    pooled = [fisher_p(f["specific_found"], f["specific"], first[1]["specific_found"], first[1]["specific"])
+              for _, f, _ in rest]
+    return [f"{difference_note(model, first[0], d, p)}; specific hits pooled: {p_value(hits_p)}"
+            for (model, _, _), d, p, hits_p in zip(rest, differences, adjusted, pooled, strict=True)]
 
 
-def row_ends(sheet: FactSheet, question: Row) -> list[RowEnds]:
-    """The ends of a question's verdict rows: f1, f2, ..., then y1, y2, ..."""
-    criteria = [(f"f{n}", "specific" if specific else "fact", to_json(fact))
-                for n, (fact, specific) in enumerate(zip(question["anahtar_bilgiler"], sheet.specific, strict=True), 1)]
-    criteria += [(f"y{n}", "marker", marker) for n, marker in enumerate(question["yanlis_isaretler"], 1)]
-    return [RowEnds(f', "criterion_id": "{name}", "dimension": "{dimension}", "verdict": ', f', "rubric": "{short_hash(text)}"}}\n')
-            for name, dimension, text in criteria]
-
-
-def fact_rows(examined: Examined, sheet: FactSheet, ends: Sequence[RowEnds], match: str) -> str:
-    """Verdict rows of one answer, as lines: f1, f2, ... (PASS = found), y1, y2, ... (PASS = absent or denied; null where nothing was
-    answered), and the row of the attempt. `report` recomputes every figure from them."""
-    answer, result, reference = examined
-    counted = tally(sheet, result, reference, not answer.missing)
-    key = to_json({"suite": "iik", "model": answer.model, "question_id": answer.question_id, "attempt": answer.attempt})[:-1]
-    by = f', "judge": "code", "by": "{"missing" if answer.missing else "code"}", "match": "{match}", "answer_sha": "{short_hash(answer.text)}"'
+def fact_rows(answer: Answer, marked: Marked, criteria: Sequence[FactCriterion], match: str) -> Iterator[str]:
+    """Verdict rows of one answer, as lines: f1, f2, ... (PASS = found), y1, y2, ... (PASS = absent or denied; null where
+    nothing was answered), and the row of the attempt. `report` recomputes every figure from them. What the lines share is
+    written once: a class of 41,000 answers has 440,000 of them."""
+    result, missing = marked.result, answer.missing
+    key = to_json({"suite": "iik", **{name: getattr(answer, name) for name in ("model", "question_id", "attempt")}})[:-1]
+    shared = to_json({"judge": "code", "by": "missing" if missing else "code", "match": match,
+                      "answer_sha": short_hash(answer.text)})[1:]
     verdicts = ['"PASS"' if found else '"FAIL"' for found in result.found]
-    verdicts += ["null" if answer.missing else '"FAIL"' if number in result.asserted else '"PASS"' for number in sheet.markers]
-    attempt: Row = {"row": "attempt", "status": "empty" if answer.missing and answer.status == "ok" else answer.status, "cited": None,
-               "unverified": None, "tools": [], "seconds": answer.extra.get("seconds"), "cost": answer.extra.get("cost"),
-               "published": str(counted.published), "differ": counted.differ}
-    rows = [f"{key}{before}{verdict}{by}{after}" for (before, after), verdict in zip(ends, verdicts, strict=True)]
-    return "".join(rows) + f"{key}, {to_json(attempt)[1:]}\n"
+    verdicts += ["null" if missing else '"FAIL"' if number in result.asserted else '"PASS"'
+                 for number in range(len(criteria) - len(result.found))]
+    for c, verdict in zip(criteria, verdicts, strict=True):
+        yield (f'{key}, "criterion_id": "{c.id}", "dimension": "{c.dimension}", "verdict": {verdict}, '
+               f'"rubric": "{c.rubric}", {shared}\n')
+    status = "empty" if missing and answer.status == "ok" else answer.status
+    attempt: Row = {"row": "attempt", "status": status, "cited": None, "unverified": None, "tools": [],
+                    "seconds": answer.extra.get("seconds"), "cost": answer.extra.get("cost"),
+                    "published": str(marked.published), "differ": marked.differ}
+    yield f"{key}, {to_json(attempt)[1:]}\n"
 
 
-class Explained(NamedTuple):
-    """One answer taken apart for the person who wrote it."""
-    answer: Answer
-    puan: Fraction
-    lines: list[str]
-
-
-def explain(examined: Examined, sheet: FactSheet, question: Row) -> Explained:
-    """What was found (with its place), missed and wrongly asserted, in Turkish."""
-    answer, result, _ = examined
-    lines = [] if not answer.missing else ["- Cevap yok."]
-    for number, fact in enumerate(question["anahtar_bilgiler"]):
-        what = f"{fact[0]}{' (spesifik)' if sheet.specific[number] else ''}"
-        lines.append(f"- bulundu: {what} {_place(answer.text, sheet.facts[number])}".rstrip() if result.found[number] else f"- eksik: {what}")
+def explain(answer: Answer, result: FactResult, sheet: FactSheet, question: Row) -> list[str]:
+    """One answer taken apart for the person who wrote it, in Turkish: what was found (with its place), missed and wrongly
+    asserted."""
+    criteria = fact_criteria(question)
+    facts, markers = criteria[:len(result.found)], criteria[len(result.found):]
+    lines = ["- Cevap yok."] if answer.missing else []
+    for fact, spellings, found in zip(facts, sheet.facts, result.found, strict=True):
+        what = fact.text + " (spesifik)" * (fact.dimension == "specific")
+        lines.append(f"- bulundu: {what} {_place(answer.text, spellings)}".rstrip() if found else f"- eksik: {what}")
     for number in result.asserted:
-        lines.append(f"- YANLIŞ: {question['yanlis_isaretler'][number]} {_place(answer.text, [sheet.markers[number]])}".rstrip())
+        lines.append(f"- YANLIŞ: {markers[number].text} {_place(answer.text, [sheet.markers[number]])}".rstrip())
     for number in result.denied:
-        lines.append(f"- sayılmadı, cevap bunu reddediyor: {question['yanlis_isaretler'][number]}")
-    return Explained(answer, fact_score(sum(result.found), len(sheet.facts), len(result.asserted)), lines)
+        lines.append(f"- sayılmadı, cevap bunu reddediyor: {markers[number].text}")
+    return [f"## Soru {answer.question_id}: {question['konu']} ({question['madde']}), {fixed(result.puan, 2)} puan", "",
+            question["soru"], "", *lines, "", f"Örnek cevap: {question['referans_cevap']}", ""]
 
 
 def _place(text: str, variants: Sequence[Phrase]) -> str:
@@ -2643,56 +2785,14 @@ def _place(text: str, variants: Sequence[Phrase]) -> str:
     return f"({text.count(chr(10), 0, at) + 1}. satır: \"{around}\")"
 
 
-def explanation(model: str, explained: Sequence[Explained], questions: Mapping[str, Row], scores: FactScores) -> str:
+def explanation(figures: Row, answers: Iterable[list[str]]) -> str:
     """One Markdown page for one student or model, to hand back."""
-    page = [f"# {model}", "", f"Puan: {fixed(scores.score * 100)} / 100. Katı puan: {fixed(scores.strict and scores.strict * 100)}. "
-            f"Spesifik bilgi: {scores.specific_found}/{scores.specific}. Yanlış işaret: {scores.asserted}. Cevapsız: {scores.unanswered}.", ""]
-    for answer, puan, lines in explained:
-        row = questions[answer.question_id]
-        page += [f"## Soru {answer.question_id}: {row['konu']} ({row['madde']}), {fixed(puan, 2)} puan", "", row["soru"], "", *lines, "",
-                 f"Örnek cevap: {row['referans_cevap']}", ""]
-    return "\n".join(page)
-
-
-TOPIC_NOTE = "One question a topic: a topic's figure supports no inference about the topic."
-
-
-def facts_board(tallies: Tallies, blank: Mapping[str, Tally], questions: Mapping[str, Row], match: str, signature: str) -> Board:
-    """The table of models, their paired comparison with the first, and the figures by topic. Used by `facts` and by `report`."""
-    scores = sorted((fact_scores(model, by_question, blank) for model, by_question in tallies.items()), key=lambda s: (-s.score, s.model))
-    facts, specific = sum(t.facts for t in blank.values()), sum(t.specific for t in blank.values())
-    models: list[Row] = [
-              {"rank": place, "model": s.model, "score": 100 * s.score, "strict": s.strict and 100 * s.strict, "specific_found": s.specific_found,
-               "specific": s.specific, "false_markers": s.asserted, "unanswered": s.unanswered, "as_published": 100 * s.published,
-               "facts_that_differ": s.differ, "by_question": {q: 100 * v for q, v in zip(blank, s.by_question, strict=True)}}
-              for place, s in zip(ranks([s.score for s in scores]), scores, strict=True)]
-    title = (f"iik: {len(blank)} questions, {facts} facts, {specific} of them specific in {sum(t.specific > 0 for t in blank.values())} questions "
-             f"(match: {match})")
-    main = Table(title, ["model", "score", "strict", "specific hits", "false markers", "unanswered", "as published", "facts that differ"],
-                 [[f"{m['rank']}. {m['model']}", fixed(m["score"], 2), fixed(m["strict"], 2), f"{m['specific_found']}/{m['specific']}",
-                   m["false_markers"], m["unanswered"], fixed(m["as_published"], 2), m["facts_that_differ"]] for m in models],
-                 [*paired_with_first(scores), signature])
-    data = {"suite": "iik", "match": match, "questions": len(blank), "facts": facts, "specific": specific, "models": models,
-            "notes": main.notes[:-1], "signature": signature, "note": TOPIC_NOTE}
-    if len(scores) > PAIRED_UP_TO:
-        return Board([main], data)
-    topics = Table("by topic", ["topic", *[s.model for s in scores]],
-                   [[f"{q} {questions[q]['konu']}", *[100 * s.by_question[k] for s in scores]] for k, q in enumerate(blank)], [TOPIC_NOTE])
-    return Board([main, topics], data)
-
-
-def paired_with_first(scores: Sequence[FactScores]) -> list[str]:
-    """Each model against the first: difference of the score over the same questions, interval, p; for specific hits the pooled exact p too."""
-    if len(scores) < 2:
-        return []
-    if len(scores) > PAIRED_UP_TO:
-        return [f"{len(scores)} models: not compared one by one; use `compare` for two of them."]
-    first, rest = scores[0], scores[1:]
-    differences = [[b - a for a, b in zip(first.by_question, s.by_question, strict=True)] for s in rest]
-    adjusted = holm([sign_flip_p(d) for d in differences])
-    return [paired_note(s.model, first.model, d, p, len(rest) > 1) + "; specific hits pooled: "
-            + p_value(fisher_p(s.specific_found, s.specific, first.specific_found, first.specific))
-            for s, d, p in zip(rest, differences, adjusted, strict=True)]
+    f = figures
+    page = [f"# {f['model']}", "",
+            f"Puan: {fixed(f['score'])} / 100. Katı puan: {fixed(f['strict'])}. Spesifik bilgi: "
+            f"{f['specific_found']}/{f['specific']}. Yanlış işaret: {f['false_markers']}. Cevapsız: {f['unanswered']}.", "",
+            "Katı puan yalnızca spesifik bilgilerin (süre, oran, tutar, tarih, sayı) bulunan payıdır; yanlışlar onu düşürmez.", ""]
+    return "\n".join([*page, *itertools.chain.from_iterable(answers)])
 
 # == The judging service ===========================================================================
 
@@ -3686,13 +3786,14 @@ def dry_run(calls: Sequence[Call], prices: Sequence[float] | None) -> str:
 
 # == Report ========================================================================================
 
-# Only the weight of pass^k is pinned by the publication (5.2 points of gap for 16.7 points of pass^3); the rest is a guess that fits.
+# Only the weight of pass^k is pinned by the publication (5.2 points of gap for 16.7 of pass^3); the rest is a guess that fits.
 WEIGHTS = {"met": Fraction(1, 2), "pass^k": Fraction(5, 16), "grounding": Fraction(1, 8), "completed": Fraction(1, 16)}
-WEIGHTS_NOTE = ("Weights: only that of pass^k (0.3125) is pinned by the publication; met 0.5, grounding 0.125 and completed 0.0625 are a guess "
-                "that fits it.")
-INTERVALS_UP_TO = 50                                     # models; for more, intervals and tie groups would take minutes, and a column each is none
-UNJUDGED, PASS, FAIL, NULL = range(4)                    # a criterion's verdict, a byte each
-CODES = {"PASS": PASS, "FAIL": FAIL}
+WEIGHTS_NOTE = ("Weights: only that of pass^k (0.3125) is pinned by the publication; met 0.5, grounding 0.125 and completed "
+                "0.0625 are a guess that fits it.")
+INTERVALS_UP_TO = 50                        # models; of more, intervals and tie groups would take minutes
+READABLE: dict[str, tuple[Any, ...]] = {"irac": ("PASS", "FAIL", None), "kategori": (0, 1, 2, 3, None),
+                                        "iik": ("PASS", "FAIL", None)}
+UNJUDGED, PASS, FAIL, NULL = range(4)       # a criterion's verdict, a byte each
 
 # -- reading: the rows of a suite as they pass by, kept small
 
@@ -3700,32 +3801,33 @@ CODES = {"PASS": PASS, "FAIL": FAIL}
 class Attempt(NamedTuple):
     """What is kept of an attempt's own row."""
     answered: bool
-    grounding: Fraction
+    grounding: Fraction | None              # None: not known
     tool_record: bool
     seconds: float | None
     cost: float | None
     tokens: int | None
     published: Fraction = Fraction(0)       # iik: puan by the published rule
     differ: int = 0                         # iik: facts on which the two rules differ
+    source: str = "row"                     # its own row, else "verdicts" (no more is known) or "nothing" (it is absent)
 
 
-NO_ATTEMPT = Attempt(False, Fraction(0), False, None, None, None)       # not in the rows at all
-NO_ROW = Attempt(False, Fraction(0), False, None, None, None)           # verdicts say that there is no answer; told apart by identity
+NO_ATTEMPT = Attempt(False, Fraction(0), False, None, None, None, source="nothing")
 
 
 def read_attempt(row: Row) -> Attempt:
-    """Grounding is found / cited over an answer's distinct citations, 1 when it cites none, 0 when there is no answer. Raises ValueError for
-    a figure that is none."""
+    """Grounding is found / cited over an answer's distinct citations, 1 when it cites none, 0 when there is no answer.
+    Raises ValueError for a figure that is none."""
     cited, missing = (len(v) if isinstance(v, list) else v or 0 for v in (row.get("cited"), row.get("unverified")))
     if type(cited) is not int or type(missing) is not int or not 0 <= missing <= cited:
-        raise ValueError(f'"cited" is {shown(row.get("cited"))} and "unverified" is {shown(row.get("unverified"))}; expected a whole number '
-                         "and a list of no more than that")
+        raise ValueError(f'"cited" is {shown(row.get("cited"))} and "unverified" is {shown(row.get("unverified"))}; expected '
+                         "a whole number and a list of no more than that")
     usage = row.get("usage") or {}
     if not isinstance(usage, dict):
         raise ValueError(f'"usage" is {shown(usage)}; expected an object')
-    figures = {"seconds": row.get("seconds"), "cost": row.get("cost"), **{name: v for name, v in usage.items() if name.endswith("_tokens")}}
+    figures = {"seconds": row.get("seconds"), "cost": row.get("cost"),
+               **{name: v for name, v in usage.items() if name.endswith("_tokens")}}
     for name, value in figures.items():
-        if value is not None and (not isinstance(value, (int, float)) or isinstance(value, bool)):
+        if value is not None and type(value) not in (int, float):
             raise ValueError(f'"{name}" is {shown(value)}; expected a number')
     try:
         published, differ = ratio(row.get("published", 0)), int(row.get("differ", 0))
@@ -3735,412 +3837,351 @@ def read_attempt(row: Row) -> Attempt:
     answered = bool(row.get("answered", row.get("status", "ok") in ("ok", "length", "refusal")))
     grounding = ratio(0) if not answered else ratio(cited - missing, cited) if cited else ratio(1)
     tokens = usage.get("total_tokens") or (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0) or None
-    return Attempt(answered, grounding, bool(row.get("tool_record") or row.get("tools")), row.get("seconds"), row.get("cost"), tokens, published,
-                   differ)
-
-
-ratio = cache(Fraction)                              # few are different, and a fraction is slow to make
+    return Attempt(answered, grounding, bool(row.get("tool_record") or row.get("tools")), row.get("seconds"),
+                   row.get("cost"), tokens, published, differ)
 
 
 class Kind(NamedTuple):
-    """What is kept of a verdict row: the verdict and under what it was made. There are few kinds, so a row costs a number."""
-    verdict: str | None
-    judge: str
-    by: str | None
-    template: str | None                    # iik: the rule of matching
-    quote_found: bool | None
-    flagged: bool
-    provider: str | None
-    refused: tuple[str, ...]
-    same_rubric: bool
+    """What is kept of a verdict row: the verdict and under what it was made. Kinds are few, so a row costs a number."""
+    code: int                               # the verdict as it counts: PASS, FAIL or NULL
+    verdict: str | int | None = None
+    judge: str = ""
+    by: str | None = None
+    template: str | None = None             # iik: the rule of matching
+    rubric: str | None = None               # where it is not that of the question file
+    answer: str = ""                        # a digit of its hash shows (15 times of 16) that two rows are of two texts
+    provider: str | None = None
+    refused: tuple[str, ...] = ()
+    quote_found: bool | None = None
+    flagged: bool = False
+    hallucination: bool = False
+    evasion: bool = False
+
+
+def code_of(verdict: Any, flagged: bool) -> int:
+    """A null on an answer that addresses the judge is a FAIL (no gain from provoking the judge)."""
+    return {"PASS": PASS, "FAIL": FAIL}.get(verdict, FAIL if flagged else NULL)
+
+
+class Kept:
+    """What is kept of an attempt: its own row and, of each criterion (kategori: grader), the number of its verdict's kind."""
+    __slots__ = ("cells", "row")
+
+    def __init__(self, size: int) -> None:
+        self.row: Attempt | None = None
+        self.cells = array("I", bytes(4 * size))            # 0: no verdict
+
+
+class Tried(NamedTuple):
+    """One attempt at one question."""
+    verdicts: bytes                         # a byte a criterion
+    row: Attempt
 
     @property
-    def code(self) -> int:
-        """The verdict as it counts: a null on an answer that addresses the judge is a FAIL (no gain from provoking the judge)."""
-        return CODES.get(self.verdict or "", FAIL if self.flagged else NULL)
+    def right(self) -> bool:
+        """Fully right: at least one criterion is decided and none is a FAIL."""
+        return PASS in self.verdicts and FAIL not in self.verdicts
 
 
-class Side(NamedTuple):
-    """One model as `compare` takes it."""
-    name: str
-    parts: dict[str, list[Fraction] | None]     # each component of the score, question by question, fractions of 1
-    weights: Mapping[str, Fraction]             # of the components: the weighted sum is the score
-    right: dict[str, bool]                      # all k attempts right (irac), full marks (iik, kategori)
-    fails: dict[str, int]                       # FAILs over the k attempts (irac)
-    strata: Sequence[str] = ()                  # by question: what a resample keeps as many of (kategori)
+class Rows:
+    """The verdict rows of a suite as they pass by; memory grows with attempts, not with rows. Where two rows have one key
+    (a resumed run), the later one counts, but a null never replaces a verdict."""
 
-
-class CriterionRows:
-    """Rows with PASS and FAIL (irac, iik) as they pass by: of each attempt, the number of a kind is kept for each criterion, so memory grows
-    with attempts, not with rows. Where two rows have one key (a resumed run), the later one counts, but a null never replaces a verdict."""
-
-    def __init__(self, questions: Mapping[str, Row], rubrics: Callable[[Row], dict[str, str]]) -> None:
-        self.questions, self.rows = questions, 0
-        self.criteria = {q: {c: (n, rubric) for n, (c, rubric) in enumerate(rubrics(row).items())} for q, row in questions.items()}
-        self.replaced: Counter[str] = Counter()                                  # by model: rows that a later one replaced
-        self.cells: dict[tuple[str, str], dict[int, array[int]]] = {}            # (model, question): attempt: kinds of its criteria
-        self.attempts: dict[tuple[str, str], dict[int, Attempt]] = {}
-        self.kinds: dict[Kind, int] = {}
-        self.codes = [UNJUDGED]                                                  # by the number of a kind
-        self.place: tuple[str, str, int] | None = None                           # the attempt at hand, its cells, its question's criteria
-        self.of_attempt: array[int] = array("H")
-        self.of_question: Mapping[str, tuple[int, str]] = {}
+    def __init__(self, suite: str, questions: Mapping[str, Row], path: Path | None = None) -> None:
+        self.suite, self.questions, self.path = suite, questions, path
+        self.count = 0
+        self.kept: defaultdict[tuple[str, str], dict[int, Kept]] = defaultdict(dict)    # by model and question, by attempt
+        self.replaced: Counter[str] = Counter()                                 # by model: rows that a later one replaced
+        self.kinds = [Kind(UNJUDGED)]
+        self.numbers: dict[tuple[Any, ...], int] = {}                           # of the kinds
+        self.graders: dict[str, tuple[int, str | None]] = {}
+        # Of each question the criteria (kategori: the graders, as they come): place in the cells, hash of the wording.
+        self.columns = {q: self.graders if suite == "kategori" else criteria_of(suite, row)
+                        for q, row in questions.items()}
 
     def add(self, row: Row) -> str | None:
         """Take one row in; what is wrong with it, if anything is."""
-        self.rows += 1
-        if "row" in row:
-            return self.add_attempt(row)
-        place = row["model"], row["question_id"], row["attempt"]
-        if place != self.place:
-            self.open(place)
-        if row["criterion_id"] not in self.of_question:
-            return f'criterion "{row["criterion_id"]}" of question "{place[1]}" is not in the question file'
-        number, rubric = self.of_question[row["criterion_id"]]
-        served, refused = row.get("served"), row.get("refused")
+        self.count += 1
+        columns = self.columns.get(row["question_id"])
+        if columns is None:
+            return f'question "{row["question_id"]}" is not in the question file'
+        attempts = self.kept[sys.intern(row["model"]), sys.intern(row["question_id"])]
+        kept = attempts.get(row["attempt"]) or attempts.setdefault(row["attempt"], Kept(len(columns)))
         try:
-            kind = (row["verdict"], row["judge"], row.get("by"), row.get("template") or row.get("match"), row.get("quote_found"),
-                    row.get("flagged") is True, served.get("provider") or served.get("model") if served else None,
-                    tuple(refused) if refused else (), row.get("rubric", rubric) == rubric)
-            made = self.kinds.get(kind) or self.new_kind(Kind(*kind))            # type: ignore[call-overload]
-        except (TypeError, AttributeError, ValueError) as error:
-            return f"is not a verdict row ({error})"
-        before = self.of_attempt[number]
-        if before:
-            self.replaced[place[0]] += 1
-        if not before or row["verdict"] is not None or self.codes[before] == NULL:
-            self.of_attempt[number] = made
-            if kind[2] == "missing":
-                self.attempts.setdefault(place[:2], {}).setdefault(place[2], NO_ROW)
-        return None
-
-    def add_attempt(self, row: Row) -> str | None:
-        try:
-            self.attempts.setdefault((sys.intern(row["model"]), sys.intern(row["question_id"])), {})[row["attempt"]] = read_attempt(row)
+            if "row" in row:
+                kept.row = read_attempt(row)
+                return None
+            return self.add_verdict(row, kept.cells, columns)
         except ValueError as error:
             return str(error)
+        except (TypeError, AttributeError) as error:
+            return f"is not a verdict row ({error})"
+
+    def add_verdict(self, row: Row, cells: array[int], columns: dict[str, tuple[int, str | None]]) -> str | None:
+        name, verdict = row["judge" if columns is self.graders else "criterion_id"], row["verdict"]
+        if columns is self.graders:
+            columns.setdefault(name, (len(columns), None))
+            cells.extend([0] * (len(columns) - len(cells)))         # a grader who came later
+        elif name not in columns:
+            return f'criterion "{name}" of question "{row["question_id"]}" is not in the question file'
+        (at, wording), get = columns[name], row.get
+        rubric, served, refused = get("rubric", wording), get("served"), get("refused")
+        kind = (verdict, row["judge"], get("by"), get("template") or get("match"), None if rubric == wording else rubric,
+                (get("answer_sha") or "")[:1], served.get("provider") or served.get("model") if served else None,
+                tuple(refused) if refused else (), get("quote_found"), get("flagged") is True,
+                get("hallucination") is True, get("evasion") is True)
+        number = self.numbers.setdefault(kind, len(self.kinds))
+        if number == len(self.kinds):
+            self.kinds.append(Kind(code_of(verdict, get("flagged") is True), *kind))
+        before = cells[at]
+        if before:
+            self.replaced[row["model"]] += 1
+        if not before or verdict is not None or self.kinds[before].verdict is None:
+            cells[at] = number
         return None
 
-    def open(self, place: tuple[str, str, int]) -> None:
-        """Find where the criteria of an attempt are kept; its rows mostly follow one another."""
-        model, question_id, attempt = place
-        attempts = self.cells.setdefault((sys.intern(model), sys.intern(question_id)), {})
-        self.place, self.of_question = place, self.criteria[question_id]
-        if attempt not in attempts:
-            attempts[attempt] = array("H", bytes(2 * len(self.of_question)))
-        self.of_attempt = attempts[attempt]
+    def attempts(self) -> dict[str, int]:
+        """The models by name, and the highest number of an attempt of each."""
+        highest: dict[str, int] = {}
+        for (model, _), attempts in sorted(self.kept.items()):
+            highest[model] = max(highest.get(model, 1), *attempts)
+        return highest
 
-    def new_kind(self, kind: Kind) -> int:
-        """Number a kind of row that was not seen before. Raises ValueError where it has no verdict."""
-        if kind.verdict not in ("PASS", "FAIL", None):
-            raise ValueError(f'"verdict" is {shown(kind.verdict)}; expected PASS, FAIL or null')
-        if len(self.codes) == 2**16:
-            raise ValueError("made under conditions (template, provider, refused ...) of which there are more than 65,535")
-        self.kinds[kind] = len(self.codes)
-        self.codes.append(kind.code)
-        return self.kinds[kind]
+    def tried(self, model: str, question_id: str) -> dict[int, Tried]:
+        """A model's attempts at a question; of one without a row of its own, what its verdicts say."""
+        found = {}
+        for a, kept in self.kept.get((model, question_id), {}).items():
+            row = kept.row
+            if row is None:
+                missing = any(self.kinds[n].by == "missing" for n in kept.cells)
+                row = NO_ATTEMPT._replace(answered=not missing, grounding=ratio(0) if missing else None, source="verdicts")
+            found[a] = Tried(bytes([self.kinds[n].code for n in kept.cells]), row)
+        return found
 
-    def tally(self) -> dict[str, Counter[Kind]]:
-        """How many verdicts of each kind a model has."""
-        counted: dict[str, Counter[int]] = {model: Counter() for model, _ in self.cells}
-        for (model, _), attempts in self.cells.items():
-            for cells in attempts.values():
-                counted[model].update(cells)
-        return {model: Counter({kind: numbers[n] for kind, n in self.kinds.items() if numbers[n]}) for model, numbers in counted.items()}
+    def grades(self, model: str, question_id: str, k: int) -> list[dict[str, Kind]]:
+        """The grades of a model's first k attempts at a question, by grader."""
+        found = [{grader: self.kinds[n] for grader, n in zip(self.graders, kept.cells, strict=False) if n}
+                 for a, kept in sorted(self.kept.get((model, question_id), {}).items()) if a <= k]
+        return [by for by in found if by]
 
-    def verdicts(self, model: str, question_id: str) -> dict[int, bytes]:
-        """The verdicts of a model's attempts at a question, a byte a criterion."""
-        return {a: bytes([self.codes[n] for n in cells]) for a, cells in self.cells.get((model, question_id), {}).items()}
+    def tally(self, model: str | None = None) -> list[tuple[Kind, int]]:
+        """How many verdicts of each kind count, of one model or of all."""
+        counted: Counter[int] = Counter()
+        for place in ([(model, q) for q in self.questions] if model else list(self.kept)):
+            for kept in self.kept.get(place, {}).values():
+                counted.update(kept.cells)
+        return [(self.kinds[n], times) for n, times in sorted(counted.items()) if n]
 
-    def most_attempts(self) -> int:
-        """The highest attempt number in the rows."""
-        return max((a for kept in (self.cells, self.attempts) for attempts in kept.values() for a in attempts), default=1)
+    def templates(self) -> list[str]:
+        """The instructions that the judges had."""
+        return sorted({str(kind.template) for kind, _ in self.tally() if kind.by == "judge" and kind.template})
+
+    def judges(self) -> list[str]:
+        """The judges. Of graders the third has graded the fewest answers; if all graded as many, it is the usual third."""
+        times: Counter[str] = Counter()
+        for kind, n in self.tally():
+            times[kind.judge] += n
+        return sorted({kind.judge for kind in self.kinds[1:]}, key=lambda j: (-times[j], j == TIEBREAK, j))
+
+    def settings(self) -> Row:
+        """What the signature says of the rows. Several judges, graders of two runs and both rules of matching are refused."""
+        judges = self.judges()
+        matches = sorted({str(kind.template) for kind in self.kinds[1:]}) if self.suite == "iik" else []
+        among = f"({', '.join(sorted(judges))})"
+        if len(judges) > 1 and self.suite != "kategori":
+            raise InputError(f"the rows have verdicts of several judges {among}; choose one with --judge")
+        if len(judges) > 3:
+            raise InputError(f"the rows have grades of {len(judges)} graders {among}; expected two and a third of one run")
+        if len(matches) > 1:
+            raise InputError(f"the rows were matched by several rules ({', '.join(matches)}); give those of one")
+        how = {"match": ", ".join(matches)} if self.suite == "iik" else {"template": ", ".join(self.templates())}
+        return {"judge": ", ".join(judges), **how, "rows": self.count}
+
+
+def criteria_of(suite: str, question: Row) -> dict[str, tuple[int, str | None]]:
+    """Of each criterion its place among the question's and the hash of its wording."""
+    hashes = ([(c["id"], rubric_hash(c)) for c in question["criteria"]] if suite == "irac" else
+              [(c.id, c.rubric) for c in fact_criteria(question)])
+    return {name: (n, rubric) for n, (name, rubric) in enumerate(hashes)}
+
+
+def rows_notes(rows: Rows, model: str) -> list[str]:
+    """What is to be said of a model's verdicts in any suite."""
+    kinds = rows.tally(model)
+    judged = [(kind, n) for kind, n in kinds if kind.by == "judge"]
+    quotes, lost = (sum(n for kind, n in judged if kind.quote_found in known) for known in ((True, False), (False,)))
+    flagged = sum(n for kind, n in kinds if kind.flagged)
+    reworded = sum(n for kind, n in kinds if kind.rubric and rows.suite != "kategori")
+    providers = sorted({str(kind.provider) for kind, _ in judged if kind.provider})
+    changed = [f"{q}/{a}" for q in rows.questions for a, kept in rows.kept.get((model, q), {}).items()
+               if len({rows.kinds[n].answer for n in set(kept.cells) if n}) > 1]
+    return said(
+        (lost, f"{fixed(Fraction(100 * lost, quotes or 1))}% of the judge's quotes do not stand in the answer."),
+        (flagged, f"{flagged} verdicts on answers that address the judge."),
+        (reworded, f"MIXED: {reworded} verdicts rest on another wording of the criteria than the question file."),
+        (changed, f"MIXED: verdicts on two texts of one answer at {_sample(changed)}; judge it again."),
+        (len(providers) > 1, f"judged through several providers: {', '.join(providers)}."))
+
+
+def run_notes(rows: Rows, scored: Sequence[Scored]) -> list[str]:
+    """What a reader must know of the rows as a whole, then of each model's."""
+    templates = rows.templates()
+    what = "grades of {} grading" if rows.suite == "kategori" else "verdicts of {} judge"
+    refused = sorted({str(name) for kind, _ in rows.tally() if kind.by == "judge" for name in kind.refused})
+    return [*[f"{s.model}: {note}" for s in scored for note in s.notes],
+            *[f"MIXED: {model}: {n} rows stand for a criterion that another row decides too; the later one counts."
+              for model, n in sorted(rows.replaced.items())],
+            *said((len(templates) > 1, f"MIXED: {what.format(len(templates))} instructions: {', '.join(templates)}."),
+                  (refused, f"The judge's server refused: {', '.join(refused)}."))]
 
 
 # -- standing: how sure a board is
 
 
-def tie_groups(values: Sequence[Sequence[Fraction]]) -> list[int]:
-    """Group of each model (best first): those not told apart from the group's first by a paired test, Holm-adjusted at 0.05."""
-    groups = [1] * len(values)
-    head = 0
-    while head < len(values):
-        rest = range(head + 1, len(values))
-        adjusted = holm([sign_flip_p([a - b for a, b in zip(values[head], values[m], strict=True)]) for m in rest])
-        apart = next((m for m, p in zip(rest, adjusted, strict=True) if p < Fraction(5, 100)), len(values))
-        for m in range(head, len(values)):
-            groups[m] = groups[head] if m < apart else groups[head] + 1
-        head = apart
-    return groups
+def with_intervals(scored: Sequence[Scored], strata: Sequence[str] = ()) -> tuple[list[Scored], int | None]:
+    """The models with 95% interval and tie group among their figures, and how many places a model moves at most when a
+    question is left out. Of too many models none of it."""
+    few = len(scored) <= INTERVALS_UP_TO
+    values = [weighted(s.parts, s.weights) for s in scored if few and s.score is not None]
+    sure = itertools.zip_longest(scored, [bootstrap_interval(v, strata) for v in values], tie_groups(values))
+    return [s._replace(figures={**s.figures, "interval": interval, "group": group}) for s, interval, group in sure
+            ], largest_rank_shift(values) if few else None
 
 
-def largest_rank_shift(values: Sequence[Sequence[Fraction]]) -> int:
-    """The most places any model moves when one question is left out."""
-    totals = [sum(v, Fraction(0)) for v in values]
-    places = ranks(totals)
-    return max((abs(a - b) for q in range(len(values[0]) if values else 0)
-                for a, b in zip(places, ranks([t - v[q] for t, v in zip(totals, values, strict=True)]), strict=True)), default=0)
-
-
-class Standing(NamedTuple):
-    """Of each model its rank, 95% interval and tie group, and how far a model moves at most when a question is left out (None: not computed)."""
-    models: list[Row]
-    shift: int | None
-
-    def note(self) -> str:
-        if self.shift is None:
-            return f"More than {INTERVALS_UP_TO} models: no intervals, tie groups, rank shifts and figures by question."
-        return f"Leaving any one question out moves no model by more than {self.shift} place{'s' * (self.shift != 1)}."
-
-
-def standing_of(scores: Sequence[Fraction | None], values: Iterable[Sequence[Fraction]], strata: Sequence[str] = ()) -> Standing:
-    """Models best first, those without a score last; `values`, question by question, are of those with a score."""
-    places, few = ranks([s for s in scores if s is not None]), len(scores) <= INTERVALS_UP_TO
-    kept = list(values) if few else []
-    intervals = [points_of(bootstrap_interval(v, strata)) for v in kept]
-    return Standing([{"rank": rank, "interval": interval, "group": group} for _, rank, interval, group in
-                     itertools.zip_longest(scores, places, intervals, tie_groups(kept))], largest_rank_shift(kept) if few else None)
-
-
-def points_of(interval: tuple[float, float] | None) -> tuple[float, ...] | None:
-    """An interval in points."""
-    return tuple([round(100 * end, 6) for end in interval]) if interval else None
-
-
-def weighted(parts: Mapping[str, list[Fraction] | None], weights: Mapping[str, Fraction]) -> list[Fraction]:
-    """Question by question, the weighted sum of the components that have data."""
-    known = [[weights[name] * v for v in values] for name, values in parts.items() if values is not None]
-    return [sum(of, Fraction(0)) for of in zip(*known, strict=True)]
-
-
-def model_table(title: str, columns: Mapping[str, str], models: Sequence[Row], notes: list[str]) -> Table:
-    """A row a model, ranked; each column shows the field of its figures that is named."""
-    rows = [[f"{m['rank'] or '-'}. {m['model']}", *[m[field] for field in columns.values()]] for m in models]
-    return Table(title, ["model", *columns], rows, notes)
+def standing_notes(scored: Sequence[Scored], shift: int | None) -> list[str]:
+    """How far a model moves; one model alone moves nowhere."""
+    return said(
+        (shift is None, f"More than {INTERVALS_UP_TO} models: no intervals, tie groups, rank shifts and figures by question."),
+        (shift is not None and len(scored) > 1,
+         f"Leaving any one question out moves no model by more than {shift} place{'s' * (shift != 1)}."))
 
 
 # -- irac
 
 
-class IracRows(CriterionRows):
-    """Suite irac."""
-
-    def __init__(self, questions: Mapping[str, Row]) -> None:
-        super().__init__(questions, lambda row: {c["id"]: rubric_hash(c) for c in row["criteria"]})
-
-    def settings(self) -> Row:
-        """What the signature says of the rows. Verdicts of several judges are refused."""
-        judges = sorted({kind.judge for kind in self.kinds})
-        if len(judges) > 1:
-            raise InputError(f"the rows have verdicts of several judges ({', '.join(judges)}); choose one with --judge")
-        return {"judge": ", ".join(judges), "rows": self.rows, "template": ", ".join(templates_of(self.kinds))}
-
-    def board(self, k: int | None, weights: Mapping[str, Fraction], sign: Callable[..., str]) -> Board:
-        """The leaderboard and its breakdowns."""
-        scores, k = score_run(self, k, weights)
-        signed = sign(**self.settings(), attempts=k, weights="/".join(fixed(w, 4) for w in weights.values()))
-        standing = standing_of([s.score for s in scores], (weighted(parts_of(s), weights) for s in scores if s.score is not None))
-        kinds = self.tally()
-        models = [{**place, **figures_of(s, kinds.get(s.model, {}), standing.shift is not None)} for place, s in
-                  zip(standing.models, scores, strict=True)]
-        notes = [*run_notes(self, scores, kinds, k), standing.note(), *cost_notes(models), *([WEIGHTS_NOTE] if weights == WEIGHTS else []), signed]
-        columns = {"score": "score", "95% interval": "interval", "group": "group", "met": "met", f"pass^{k}": "pass^k", f"pass@{k}": "pass@k",
-                   "grounding": "grounding", "completed": "completed", "answered only": "answered_only", "agreement": "agreement", "null": "null",
-                   "seconds": "seconds"}
-        tables = [model_table(f"irac: {len(self.questions)} questions, {k} attempt{'s' * (k > 1)} each", columns, models, notes),
-                  Table("criteria met by dimension", ["model", *DIMENSIONS], [[m["model"], *m["by_dimension"].values()] for m in models], []),
-                  *[Table(f"criteria met by {field}", ["model", *columns], [[s.model, *[met_where(s, self.questions, field, c) for c in columns]]
-                          for s in scores], []) for field, columns in (("area", AREAS["irac"]), ("difficulty", DIFFICULTIES))]]
-        if standing.shift is not None:
-            tables.append(Table("criteria met by question", ["question", *[s.model for s in scores]],
-                                [[q, *[f"{fixed(points(s.questions[q].met))} {''.join('.+'[p] for p in s.questions[q].passed)}" for s in scores]]
-                                 for q in self.questions], ["+ an attempt fully right, . one that is not"]))
-        return Board(tables, {"suite": "irac", "attempts": k, "weights": dict(weights), "models": models, "rank_shift": standing.shift,
-                              "notes": notes, "signature": signed})
-
-    def sides(self, k: int | None) -> list[Side]:
-        return [Side(s.model, parts_of(s), WEIGHTS, {q: all(v.passed) for q, v in s.questions.items()}, {q: v.fails for q, v in s.questions.items()})
-                for s in score_run(self, k, WEIGHTS)[0]]
+def tries(found: Mapping[int, Tried], size: int, k: int) -> list[Tried]:
+    """k attempts at a question of `size` criteria. One that is absent or has no answer fails all of them."""
+    failed = Tried(bytes([FAIL]) * size, NO_ATTEMPT)
+    first = [found.get(a, failed) for a in range(1, k + 1)]
+    return [t if t.row.answered else t._replace(verdicts=failed.verdicts) for t in first]
 
 
-class QuestionScore(NamedTuple):
-    """One model at one question."""
-    met: Fraction | None                    # None where no attempt has a decided criterion
-    passed: tuple[bool, ...]                # by attempt: fully right, that is, at least one criterion decided and none a FAIL
-    undecided: tuple[int, ...]              # the attempts in which no criterion is decided
-    grounding: Fraction | None
-    completed: Fraction
-    met_answered: Fraction | None
-    agreement: Fraction | None
-    by_dimension: tuple[Fraction | None, ...]   # met, in the order of DIMENSIONS
-    attempts: tuple[Attempt | None, ...]    # None: verdicts without the attempt's own row
-    fails: int                              # FAILs over all attempts
-    unjudged: int                           # criteria without a row in attempts that have an answer
+def met_share(tried: Sequence[Tried], at: Sequence[int] | None = None) -> Fraction | None:
+    """Mean over attempts of the share of the decided criteria (all, or those at some places) that are met."""
+    return _met_share(tuple([t.verdicts if at is None else bytes([t.verdicts[n] for n in at]) for t in tried]))
 
 
-def score_question(verdicts: Mapping[int, bytes], attempts: Mapping[int, Attempt], size: int, places: Mapping[str, list[int]],
-                   k: int) -> QuestionScore:
-    """Score k attempts at one question of `size` criteria; `places` says where those of each dimension stand. An attempt that is absent or has no
-    answer has nothing met, is not right and not completed."""
-    failed, unjudged = bytes([FAIL]) * size, bytes([UNJUDGED]) * size
-    rows = [attempts.get(a, None if a in verdicts else NO_ATTEMPT) for a in range(1, k + 1)]
-    kept = [verdicts.get(a, unjudged) if row is None or row.answered else failed for a, row in enumerate(rows, 1)]
-    answered = tuple(v for v, row in zip(kept, rows, strict=True) if row is None or row.answered)
-    same = [of.count(of[0]) == k for of in zip(*kept, strict=True) if NULL not in of and UNJUDGED not in of] if k > 1 else []
-    return QuestionScore(mean_met(tuple(kept)), tuple([PASS in v and FAIL not in v for v in kept]),
-                         tuple([a for a, v in enumerate(kept, 1) if PASS not in v and FAIL not in v]), mean(row.grounding for row in rows if row),
-                         ratio(len(answered), k), mean_met(answered), ratio(sum(same), len(same)) if same else None,
-                         tuple([mean_met(tuple([bytes([v[n] for n in places[d]]) for v in kept])) if d in places else None for d in DIMENSIONS]),
-                         tuple(rows), sum([v.count(FAIL) for v in kept]), sum([v.count(UNJUDGED) for v in kept]))
-
-
-def pickers(criteria: Sequence[Row]) -> dict[str, list[int]]:
-    """Where the criteria of each dimension stand.
-
-    >>> pickers([{"dimension": d} for d in ("rule", "issue", "rule")])
-    {'issue': [1], 'rule': [0, 2]}
-    """
-    return {d: at for d in DIMENSIONS if (at := [n for n, c in enumerate(criteria) if c["dimension"] == d])}
-
-
-@lru_cache(maxsize=4096)
-def mean_met(attempts: tuple[bytes, ...]) -> Fraction | None:
-    """Mean over attempts of the share of decided criteria that are met; an attempt with nothing decided leaves the mean."""
+@lru_cache(maxsize=4096)                                    # most answers meet all or nearly all: few are different
+def _met_share(attempts: tuple[bytes, ...]) -> Fraction | None:
     return mean(ratio(v.count(PASS), decided) for v in attempts if (decided := v.count(PASS) + v.count(FAIL)))
 
 
-class ModelScore(NamedTuple):
-    """A model's row on the board; every share is a mean over questions, fractions of 1."""
-    model: str
-    score: Fraction | None
-    components: dict[str, Fraction | None]  # met, pass^k, grounding, completed
-    parts: dict[str, list[Fraction | None]]     # the same question by question
-    pass_any: Fraction
-    agreement: Fraction | None
-    met_answered: Fraction | None
-    questions: dict[str, QuestionScore]
+def same_verdicts(tried: Sequence[Tried]) -> Fraction | None:
+    """Share of the criteria decided in all of several attempts on which all the verdicts are equal."""
+    decided = [of for of in zip(*[t.verdicts for t in tried], strict=True) if NULL not in of and UNJUDGED not in of]
+    return ratio(sum([len(set(of)) == 1 for of in decided]), len(decided)) if decided and len(tried) > 1 else None
 
 
-def score_model(model: str, questions: dict[str, QuestionScore], weights: Mapping[str, Fraction]) -> ModelScore:
-    """irac score = 100 * (0.50 met + 0.3125 pass^k + 0.125 grounding + 0.0625 completed), as a fraction of 1. A component without data gives
-    no score; nothing is renormalised."""
-    per = list(questions.values())
-    recorded = any(a is not None and a is not NO_ATTEMPT for q in per for a in q.attempts)      # else nothing is known of citations
-    parts: dict[str, list[Fraction | None]] = {
-        "met": [q.met for q in per], "pass^k": [ratio(all(q.passed)) for q in per],
-        "grounding": [q.grounding if recorded else None for q in per], "completed": [q.completed for q in per]}
-    components = {name: mean_known(values) for name, values in parts.items()}
-    score = sum((weights[c] * v for c, v in components.items() if v is not None), Fraction(0))
-    return ModelScore(model, None if None in components.values() else score, components, parts, Fraction(sum(any(q.passed) for q in per), len(per)),
-                      mean_known(q.agreement for q in per), mean_known(q.met_answered for q in per), questions)
+def score_model(model: str, tried: Mapping[str, Sequence[Tried]], questions: Mapping[str, Row],
+                weights: Mapping[str, Fraction]) -> Scored:
+    """irac score = 100 * (0.50 met + 0.3125 pass^k + 0.125 grounding + 0.0625 completed); every share is a mean over
+    questions of the mean over attempts."""
+    met = [met_share(of) for of in tried.values()]
+    grounding = by_question(tried, lambda t: t.row.grounding)
+    completed = by_question(tried, lambda t: ratio(t.row.answered))
+    rows = [t.row for of in tried.values() for t in of if t.row.source != "nothing"]
+    known = any(row.grounding is not None for row in rows)      # else nothing is known of citations
+    right = {q: [t.right for t in of] for q, of in tried.items()}
+    parts = {"met": filled(met), "pass^k": [ratio(all(of)) for of in right.values()],
+             "grounding": filled(grounding) if known else None, "completed": filled(completed)}
+    score = score_of(parts, weights)
+    in_points = list(map(points, met))
+    return Scored(model, score, parts, weights, {
+        "model": model, "score": score, **{name: values and points(mean(values)) for name, values in parts.items()},
+        "pass@k": points(mean(ratio(any(of)) for of in right.values())),
+        "agreement": points(mean(map(same_verdicts, tried.values()))),
+        "answered_only": points(mean(met_share([t for t in of if t.row.answered]) for of in tried.values())),
+        "seconds": median([float(row.seconds) for row in rows if row.seconds is not None]),
+        "cost": per_question(tried, "cost"), "tokens": per_question(tried, "tokens"),
+        "by_dimension": met_by_dimension(tried, questions),
+        "by_area": means_by(operator.itemgetter("area"), AREAS["irac"], in_points, questions),
+        "by_difficulty": means_by(operator.itemgetter("difficulty"), DIFFICULTIES, in_points, questions),
+        "by_question": {q: {"met": m, "passed": right[q], "grounding": points(g), "completed": points(c)}
+                        for q, m, g, c in zip(tried, in_points, grounding, completed, strict=True)}},
+        {q: all(of) for q, of in right.items()}, {q: sum(t.verdicts.count(FAIL) for t in of) for q, of in tried.items()},
+        attempt_notes(tried))
 
 
-def mean_known(values: Iterable[Fraction | None]) -> Fraction | None:
-    """Mean of the values there are."""
-    return mean(v for v in values if v is not None)
+def met_by_dimension(tried: Mapping[str, Sequence[Tried]], questions: Mapping[str, Row]) -> Row:
+    """Criteria met, in points, counting those of one dimension only."""
+    found = {}
+    for d in DIMENSIONS:
+        at = {q: [n for n, c in enumerate(row["criteria"]) if c["dimension"] == d] for q, row in questions.items()}
+        found[d] = points(mean(met_share(of, at[q]) for q, of in tried.items()))
+    return found
 
 
-def score_run(run: IracRows, k: int | None, weights: Mapping[str, Fraction]) -> tuple[list[ModelScore], int]:
-    """All models, best first, and the number of attempts: the highest in the rows unless given."""
-    k = k or run.most_attempts()
-    models = sorted({model for model, _ in (*run.cells, *run.attempts)})
-    places = {q: pickers(row["criteria"]) for q, row in run.questions.items()}
-    scores = [score_model(model, {q: score_question(run.verdicts(model, q), run.attempts.get((model, q), {}), len(row["criteria"]), places[q], k)
-                                  for q, row in run.questions.items()}, weights) for model in models]
-    return sorted(scores, key=lambda s: (s.score is None, -(s.score or 0), s.model)), k
-
-
-def parts_of(score: ModelScore) -> dict[str, list[Fraction] | None]:
-    """Each component question by question. A question without data takes the model's mean there, so that the mean over questions is always
-    the component as the board shows it; None where the model has no data at all."""
-    return {name: None if (whole := score.components[name]) is None else [whole if v is None else v for v in values]
-            for name, values in score.parts.items()}
-
-
-def median(values: Sequence[float]) -> float | None:
-    """Middle value."""
-    in_order, n = sorted(values), len(values)
-    return (in_order[(n - 1) // 2] + in_order[n // 2]) / 2 if n else None
-
-
-def points(share: Fraction | None) -> Fraction | None:
-    """A share in points of 100."""
-    return None if share is None else 100 * share
-
-
-def figures_of(s: ModelScore, kinds: Mapping[Kind, int], with_questions: bool) -> Row:
-    """A model's figures, shares in points: what its row shows, and what programs and the page take besides."""
-    seconds = [float(a.seconds) for q in s.questions.values() for a in q.attempts if a and a.seconds is not None]
-    return {"model": s.model, "score": points(s.score), **{name: points(v) for name, v in s.components.items()}, "pass@k": points(s.pass_any),
-            "agreement": points(s.agreement), "answered_only": points(s.met_answered),
-            "null": sum(n for kind, n in kinds.items() if kind.verdict is None), "seconds": median(seconds),
-            "cost": per_question(s, "cost"), "tokens": per_question(s, "tokens"),
-            "by_dimension": {d: points(mean_known(q.by_dimension[n] for q in s.questions.values())) for n, d in enumerate(DIMENSIONS)},
-            "by_question": {q: {"met": points(v.met), "passed": v.passed, "grounding": points(v.grounding), "completed": points(v.completed)}
-                            for q, v in s.questions.items()} if with_questions else {}}
-
-
-def per_question(score: ModelScore, field: str) -> float | None:
+def per_question(tried: Mapping[str, Sequence[Tried]], field: str) -> float | None:
     """Mean over questions of what all attempts at one cost (or took in tokens); None without data."""
-    known = [of for q in score.questions.values() if (of := [v for a in q.attempts if a and (v := getattr(a, field)) is not None])]
+    known = [of for ts in tried.values() if (of := [v for t in ts if (v := getattr(t.row, field)) is not None])]
     return math.fsum(v for of in known for v in of) / len(known) if known else None
 
 
-def met_where(score: ModelScore, questions: Mapping[str, Row], field: str, value: str) -> Fraction | None:
-    """Criteria met over the questions with that value in a field."""
-    return points(mean_known(score.questions[q].met for q, row in questions.items() if row[field] == value))
-
-
-def run_notes(run: IracRows, scores: Sequence[ModelScore], kinds: Mapping[str, Mapping[Kind, int]], k: int) -> list[str]:
-    """What a reader must know of the conditions: absences, nulls, missing quotes, mixtures."""
-    notes = []
-    given = {s.model: max((n for q in s.questions.values() for n, a in enumerate(q.attempts, 1) if a is not NO_ATTEMPT), default=0) for s in scores}
-    if len(set(given.values())) > 1:
-        notes.append(f"The models have different numbers of attempts ({', '.join(f'{m} {n}' for m, n in given.items())}) and absent ones count as "
-                     f"unanswered: compare them with --attempts {min(given.values()) or 1}.")
-    for s in scores:
-        notes += [f"{s.model}: {note}" for note in [*attempt_notes(s, k), *kind_notes(kinds.get(s.model, {}))]]
-        if replaced := run.replaced[s.model]:
-            notes.append(f"MIXED: {s.model}: {replaced} rows stand for a criterion that another row decides too; the later one counts.")
-    standing = [kind for of in kinds.values() for kind in of]
-    if len(templates := templates_of(standing)) > 1:
-        notes.append(f"MIXED: verdicts of {len(templates)} judge instructions: {', '.join(templates)}.")
-    if refused := sorted({str(parameter) for kind in standing if kind.by == "judge" for parameter in kind.refused}):
-        notes.append(f"The judge's server refused: {', '.join(refused)}.")
-    return notes
-
-
-def templates_of(kinds: Iterable[Kind]) -> list[str]:
-    """The instructions that judges had."""
-    return sorted({str(kind.template) for kind in kinds if kind.by == "judge" and kind.template})
-
-
-def attempt_notes(score: ModelScore, k: int) -> Iterator[str]:
+def attempt_notes(tried: Mapping[str, Sequence[Tried]]) -> list[str]:
     """What is missing of a model's attempts."""
-    attempts = [(f"{q}/{n}", n in question.undecided, a) for q, question in score.questions.items() for n, a in enumerate(question.attempts, 1)]
-    if absent := [name for name, _, a in attempts if a is NO_ATTEMPT]:
-        yield f"{len(absent)} of {len(attempts)} attempts are absent and count as unanswered ({_sample(absent)})."
-    if unjudged := sum(q.unjudged for q in score.questions.values()):
-        yield f"INCOMPLETE: {unjudged} criteria of attempts with an answer have no verdict row and are left out; the judging is not finished."
-    if undecided := [name for name, nothing_decided, _ in attempts if nothing_decided]:
-        yield f"nothing is decided at {_sample(undecided)}; these attempts are not right and leave the mean."
-    if without := [name for name, _, a in attempts if a is None or a is NO_ROW]:
-        yield f"{len(without)} attempts have no row of their own: citations, tools, time and cost are not known ({_sample(without)})."
-    if not any(a.tool_record for _, _, a in attempts if a):
-        yield "no tool record; grounding rests on the gold sources and the criteria alone."
+    attempts = {f"{q}/{n}": t for q, of in tried.items() for n, t in enumerate(of, 1)}
+    absent = [name for name, t in attempts.items() if t.row.source == "nothing"]
+    without = [name for name, t in attempts.items() if t.row.source == "verdicts"]
+    unjudged = sum(t.verdicts.count(UNJUDGED) for t in attempts.values())
+    undecided = [name for name, t in attempts.items() if met_share([t]) is None]
+    return said(
+        (absent, f"{len(absent)} of {len(attempts)} attempts are absent and count as unanswered ({_sample(absent)})."),
+        (unjudged, f"INCOMPLETE: {unjudged} criteria of attempts with an answer have no verdict row and are left out; the "
+                   "judging is not finished."),
+        (undecided, f"nothing is decided at {_sample(undecided)}; these attempts are not right and leave the mean."),
+        (without, f"{len(without)} attempts have no row of their own: citations, tools, time and cost are not known "
+                  f"({_sample(without)})."),
+        (not any(t.row.tool_record for t in attempts.values()),
+         "no tool record; grounding rests on the gold sources and the criteria alone."))
 
 
-def kind_notes(kinds: Mapping[Kind, int]) -> Iterator[str]:
-    """What is to be said of a model's verdicts."""
-    stands, stands_not = (sum(n for kind, n in kinds.items() if kind.by == "judge" and kind.quote_found is known) for known in (True, False))
-    if stands_not:
-        yield f"{fixed(Fraction(100 * stands_not, stands + stands_not))}% of the judge's quotes do not stand in the answer."
-    if flagged := sum(n for kind, n in kinds.items() if kind.flagged):
-        yield f"{flagged} verdicts on answers that address the judge."
-    if other := sum(n for kind, n in kinds.items() if not kind.same_rubric):
-        yield f"MIXED: {other} verdicts rest on another wording of the criteria than the question file."
-    if len(providers := sorted({str(kind.provider) for kind in kinds if kind.by == "judge" and kind.provider})) > 1:
-        yield f"judged through several providers: {', '.join(providers)}."
+def irac_models(rows: Rows, k: int, weights: Mapping[str, Fraction]) -> Iterator[Scored]:
+    """Every model."""
+    models = rows.attempts()
+    for model in models:
+        tried = {q: tries(rows.tried(model, q), len(row["criteria"]), k) for q, row in rows.questions.items()}
+        s = score_model(model, tried, rows.questions, weights)
+        s.figures["null"] = sum(n for kind, n in rows.tally(model) if kind.verdict is None)
+        if len(models) > INTERVALS_UP_TO:
+            s.figures["by_question"] = {}
+        yield s
+
+
+def irac_board(rows: Rows, scored: list[Scored], k: int, signed: str) -> Board:
+    """The leaderboard and its breakdowns."""
+    scored, shift = with_intervals(scored)
+    given = {model: min(k, n) for model, n in rows.attempts().items()}
+    weights = scored[0].weights if scored else WEIGHTS
+    notes = [*said((len(set(given.values())) > 1, f"The models have different numbers of attempts "
+                    f"({', '.join(f'{m} {n}' for m, n in given.items())}) and absent ones count as unanswered: compare them "
+                    f"with --attempts {min(given.values(), default=1)}.")),
+             *run_notes(rows, scored), *standing_notes(scored, shift), *cost_notes([s.figures for s in scored]),
+             *said((weights == WEIGHTS, WEIGHTS_NOTE)), signed]
+    columns = {"model": ranked_name, "score": figure("score"), "95% interval": figure("interval"), "group": figure("group"),
+               "met": figure("met"), f"pass^{k}": figure("pass^k"), f"pass@{k}": figure("pass@k"),
+               "grounding": figure("grounding"), "completed": figure("completed"), "answered only": figure("answered_only"),
+               "agreement": figure("agreement"), "null": figure("null"), "seconds": figure("seconds")}
+    tables = [model_table(f"irac: {len(rows.questions)} questions, {k} attempt{'s' * (k > 1)} each", columns, scored, notes)]
+    for field, values in (("dimension", DIMENSIONS), ("area", AREAS["irac"]), ("difficulty", DIFFICULTIES)):
+        columns = {"model": figure("model"), **{v: figure(f"by_{field}", v) for v in values}}
+        tables.append(model_table(f"criteria met by {field}", columns, scored))
+    if shift is not None:
+        per = [s.figures["by_question"] for s in scored]
+        tables.append(Table("criteria met by question", ["question", *[s.model for s in scored]],
+                            [[q, *[f"{fixed(of[q]['met'])} {''.join('.+'[p] for p in of[q]['passed'])}" for of in per]]
+                             for q in rows.questions], ["+ an attempt fully right, . one that is not"]))
+    return Board(tables, {"suite": "irac", "attempts": k, "weights": dict(weights), "models": [s.figures for s in scored],
+                          "rank_shift": shift, "notes": notes, "signature": signed})
 
 
 def cost_notes(models: Sequence[Row]) -> Iterator[str]:
@@ -4157,156 +4198,36 @@ def cost_notes(models: Sequence[Row]) -> Iterator[str]:
 # -- iik
 
 
-class FactRows(CriterionRows):
-    """Suite iik: the same table as `facts` prints, recomputed from its rows."""
+def iik_models(rows: Rows, k: int, weights: Mapping[str, Fraction]) -> Iterator[Scored]:
+    """The same figures as `facts` makes, recomputed from its rows."""
+    specific = {q: specific_facts(row) for q, row in rows.questions.items()}
+    for model in rows.attempts():
+        tried = {q: [t for a, t in sorted(rows.tried(model, q).items()) if a <= k] for q in specific}
+        marks = {q: [marked_by_rows(t, len(specific[q])) for t in of] for q, of in tried.items()}
+        flat = [t for of in tried.values() for t in of]
+        unjudged, without = sum(t.verdicts.count(UNJUDGED) for t in flat), sum(t.row.source == "verdicts" for t in flat)
+        yield score_fact_model(model, marks, specific)._replace(notes=said(
+            (unjudged, f"INCOMPLETE: {unjudged} facts or markers have no row and count as not found or not asserted."),
+            (without, f"{without} attempts have no row of their own: their score as published is not known and counts as 0.")))
 
-    def __init__(self, questions: Mapping[str, Row]) -> None:
-        super().__init__(questions, lambda row: {f"{letter}{n}": short_hash(wording) for letter, wordings in (
-            ("f", map(to_json, row["anahtar_bilgiler"])), ("y", row["yanlis_isaretler"])) for n, wording in enumerate(wordings, 1)})
-        self.sheets = {q: fact_sheet(row) for q, row in questions.items()}
-        self.blank = {q: nothing(sheet) for q, sheet in self.sheets.items()}
 
-    def tallies(self, k: int | None) -> Tallies:
-        """What each answer counts."""
-        tallies: Tallies = {}
-        for model, question_id in sorted(self.cells):
-            sheet, attempts = self.sheets[question_id], self.attempts.get((model, question_id), {})
-            facts = len(sheet.facts)
-            for number, kept in sorted(self.verdicts(model, question_id).items()):
-                if k is None or number <= k:
-                    attempt, found = attempts.get(number), [v == PASS for v in kept[:facts]]
-                    tallies.setdefault(model, {}).setdefault(question_id, []).append(
-                        Tally(sum(found), facts, sum(itertools.compress(found, sheet.specific)), sum(sheet.specific), kept[facts:].count(FAIL),
-                              attempt.published if attempt else Fraction(0), attempt.differ if attempt else 0, attempt is None or attempt.answered))
-        return tallies
+def marked_by_rows(tried: Tried, facts: int) -> Marked:
+    """What `facts` made of an answer: a fact that passed was found, a marker that failed was asserted."""
+    found = [v == PASS for v in tried.verdicts[:facts]]
+    asserted = [n for n, v in enumerate(tried.verdicts[facts:]) if v == FAIL]
+    row = tried.row
+    return Marked(FactResult(found, asserted, []), row.published, row.differ, row.answered)
 
-    def settings(self) -> Row:
-        """What the signature says of the rows. Two rules of matching are never mixed."""
-        matches = sorted({str(kind.template) for kind in self.kinds})
-        if len(matches) > 1:
-            raise InputError(f"the rows were matched by several rules ({', '.join(matches)}); give those of one")
-        return {"match": ", ".join(matches), "rows": self.rows}
 
-    def notes(self) -> Iterator[str]:
-        """What is mixed or missing."""
-        if other := sum(n for kinds in self.tally().values() for kind, n in kinds.items() if not kind.same_rubric):
-            yield f"MIXED: {other} verdicts rest on another wording of facts or markers than the question file."
-        if unjudged := sum(cells.count(0) for attempts in self.cells.values() for cells in attempts.values()):
-            yield f"INCOMPLETE: {unjudged} facts or markers have no row and count as not found or not asserted."
-        if without := sum(self.attempts.get(of, {}).get(a, NO_ROW) is NO_ROW for of, attempts in self.cells.items() for a in attempts):
-            yield f"{without} attempts have no row of their own: their score as published is not known and counts as 0."
-
-    def board(self, k: int | None, weights: Mapping[str, Fraction], sign: Callable[..., str]) -> Board:
-        settings = self.settings()
-        board = facts_board(self.tallies(k), self.blank, self.questions, settings["match"], sign(**settings))
-        board.tables[0].notes[-1:-1] = self.notes()
-        return board
-
-    def sides(self, k: int | None) -> list[Side]:
-        """The components: puan is kapsam less what the markers take away."""
-        sides = []
-        for model, tallies in self.tallies(k).items():
-            puan = fact_scores(model, tallies, self.blank).by_question
-            kapsam = [mean(Fraction(t.found, t.facts) for t in tallies.get(q, [none])) or Fraction(0) for q, none in self.blank.items()]
-            sides.append(Side(model, {"kapsam": kapsam, "ceza": [p - q for p, q in zip(puan, kapsam, strict=True)]},
-                              {"kapsam": Fraction(1), "ceza": Fraction(1)}, {q: v == 1 for q, v in zip(self.questions, puan, strict=True)}, {}))
-        return sides
+def iik_board(rows: Rows, scored: list[Scored], k: int, signed: str) -> Board:
+    """The table of `facts`."""
+    return facts_board(scored, rows.questions, rows.settings()["match"], signed, run_notes(rows, scored))
 
 
 # -- kategori
 
 CROSS = [f"{area}|{category}" for area in AREAS["kategori"] for category in CATEGORIES]
 CATEGORY_SHARES = {category: Fraction(weight, 100) for category, weight in CATEGORY_WEIGHTS.items()}
-Grades = dict[tuple[str, str, int], dict[str, Row]]         # by model, question and attempt, then by grader
-
-
-class KategoriRows:
-    """Suite kategori, by answer and grader."""
-
-    def __init__(self, questions: Mapping[str, Row]) -> None:
-        self.questions, self.rows = questions, 0
-        self.grades: Grades = {}
-        self.templates: set[str] = set()
-        self.rubrics: dict[str, set[str]] = {}
-
-    def add(self, row: Row) -> str | None:
-        """Take one row in; what is wrong with it, if anything is."""
-        self.rows += 1
-        if "row" in row:
-            return None
-        if row["verdict"] not in (0, 1, 2, 3, None) or isinstance(row["verdict"], (bool, float)):
-            return f'"verdict" is {shown(row["verdict"])}; expected 0, 1, 2, 3 or null'
-        if row.get("by") == "judge":
-            self.templates.add(str(row.get("template")))
-            self.rubrics.setdefault(row["question_id"], set()).add(str(row.get("rubric")))
-        by = self.grades.setdefault((row["model"], row["question_id"], row["attempt"]), {})
-        if row["verdict"] is not None or row["judge"] not in by:
-            by[row["judge"]] = {field: row.get(field) for field in ("verdict", "hallucination", "evasion", "by")}
-        return None
-
-    def most_attempts(self) -> int:
-        return max((number for _, _, number in self.grades), default=1)
-
-    def first(self, k: int | None) -> Grades:
-        """The first k attempts. Two graders and a third are the rule; more are two runs in one."""
-        graders = graders_of(self.grades)
-        if len(graders) > 3:
-            raise InputError(f"the rows have grades of {len(graders)} graders ({', '.join(sorted(graders))}); expected two and a third of one run")
-        return {place: by for place, by in self.grades.items() if k is None or place[2] <= k}
-
-    def settings(self) -> Row:
-        """What the signature says of the rows."""
-        return {"graders": ", ".join(graders_of(self.grades)), "template": ", ".join(sorted(self.templates)), "rows": self.rows}
-
-    def notes(self, kept: Grades, scored: Sequence[Row]) -> Iterator[str]:
-        """What is mixed, how the graders agree, and what is unscored or absent."""
-        if len(self.templates) > 1:
-            yield f"MIXED: grades of {len(self.templates)} grading instructions: {', '.join(sorted(self.templates))}."
-        if reworded := sorted(q for q, rubrics in self.rubrics.items() if len(rubrics) > 1):
-            yield f"MIXED: grades by several wordings of reference answer or rubric at {_sample(reworded)}."
-        yield grader_note(kept)
-        for s in scored:
-            if s["unscored"]:
-                yield f"{s['model']}: unscored, out of the base: {', '.join(s['unscored'])}."
-        for s in scored:
-            if s["absent"]:
-                yield f"{s['model']}: no answer at {_sample(s['absent'])}; absent answers score 0 and are non-response."
-
-    def board(self, k: int | None, weights: Mapping[str, Fraction], sign: Callable[..., str]) -> Board:
-        """Hallucination and non-response first, then the weighted total; category, area, and area by category with n. The weights are those of
-        the categories."""
-        kept = self.first(k)
-        graders, scored = graders_of(kept), kategori_scores(kept, self.questions)
-        signed = sign(**self.settings(), weights="/".join(f"{c} {w}" for c, w in CATEGORY_WEIGHTS.items()))
-        standing = standing_of([s["total"] for s in scored], (weighted(category_parts(s, self.questions), CATEGORY_SHARES) for s in scored
-                                                              if s["total"] is not None), self.strata())
-        models = [{**place, "same_family": [g for g in graders if same_family(s["model"], g)], **s}
-                  for place, s in zip(standing.models, scored, strict=True)]
-        notes = [*self.notes(kept, scored), standing.note(), "Category means are out of 3; a total is 100 * sum of weight * mean / 3.",
-                 "* a grader is of the model's own family.", signed]
-        columns = {"hallucination %": "hallucination", "non-response %": "non_response", "total": "total", "95% interval": "interval",
-                   "group": "group", **{f"{c} ({CATEGORY_WEIGHTS[c]}%)": c for c in CATEGORIES}, "tiebreak %": "tiebreak", "unscored": "unscored"}
-        shown_models = [{**m, **{c: fixed(v, 2) for c, v in m["by_category"].items()}, "model": m["model"] + " *" * bool(m["same_family"]),
-                         "unscored": len(m["unscored"])} for m in models]
-        n = Counter(f"{row['area']}|{row['category']}" for row in self.questions.values())
-        cells = [cell for cell in CROSS if n[cell]]
-        tables = [model_table(f"kategori: {len(self.questions)} questions", columns, shown_models, notes),
-                  Table("by area (mean out of 3)", ["model", *AREAS["kategori"]], [[m["model"], *[fixed(v, 2) for v in m["by_area"].values()]]
-                                                                                  for m in models], []),
-                  Table("area by category (mean out of 3, indicative)", ["model", *[f"{cell.replace('|', ' ')} (n={n[cell]})" for cell in cells]],
-                        [[m["model"], *[fixed(m["cross"][cell], 2) for cell in cells]] for m in models],
-                        ["Two or three questions a cell: indicative only."])]
-        return Board(tables, {"suite": "kategori", "graders": graders, "weights": CATEGORY_WEIGHTS, "rank_shift": standing.shift,
-                              "signature": signed, "notes": notes, "models": models})
-
-    def strata(self) -> list[str]:
-        """The category of each question."""
-        return [row["category"] for row in self.questions.values()]
-
-    def sides(self, k: int | None) -> list[Side]:
-        """The components are the categories."""
-        return [Side(s["model"], category_parts(s, self.questions), CATEGORY_SHARES, {q: v == 3 for q, v in s["by_question"].items()}, {},
-                     self.strata()) for s in kategori_scores(self.first(k), self.questions)]
 
 
 class Graded(NamedTuple):
@@ -4318,80 +4239,133 @@ class Graded(NamedTuple):
     tiebreak: bool
 
 
-def grade(rows: Mapping[str, Row], graders: Sequence[str], category: str) -> Graded:
+def grade(by_grader: Mapping[str, Kind], graders: Sequence[str], category: str) -> Graded:
     """Put the graders' rows of one answer together by the published rule."""
-    by = [*(rows.get(g) for g in graders), None, None, None][:3]
-    score = final_score(*[row["verdict"] if row else None for row in by])
-    usable = [row for row in by if row and row["verdict"] is not None]
-    hallucination, evasion = (majority([bool(row[flag]) for row in usable]) for flag in ("hallucination", "evasion"))
+    by = [*(by_grader.get(g) for g in graders), None, None, None][:3]
+    usable = [kind for kind in by if kind and kind.verdict is not None]
+    score = final_score(*[cast("int", kind.verdict) if kind else None for kind in by])
+    hallucination, evasion = majority([kind.hallucination for kind in usable]), majority([kind.evasion for kind in usable])
     return Graded(None if score is None else capped(score, category, hallucination), hallucination, evasion,
-                  any(row.get("by") == "missing" for row in usable), by[2] is not None)
+                  any(kind.by == "missing" for kind in usable), by[2] is not None)
 
 
-def graders_of(kept: Grades) -> list[str]:
-    """The graders in their order: the third has graded the fewest answers, and where all graded as many, the usual third is the third."""
-    judges = Counter(judge for by in kept.values() for judge in by)
-    return sorted(judges, key=lambda j: (-judges[j], j == TIEBREAK, j))
-
-
-def kategori_scores(kept: Grades, questions: Mapping[str, Row]) -> list[Row]:
-    """A row a model, best first."""
-    graders = graders_of(kept)
-    models: dict[str, dict[str, list[Graded]]] = {}
-    for model, question_id, number in sorted(kept):
-        models.setdefault(model, {}).setdefault(question_id, []).append(
-            grade(kept[model, question_id, number], graders, questions[question_id]["category"]))
-    return sorted((kategori_score(model, by, questions) for model, by in models.items()),
-                  key=lambda s: (s["total"] is None, -(s["total"] or 0), s["model"]))
-
-
-def kategori_score(model: str, by: Mapping[str, Sequence[Graded]], questions: Mapping[str, Row]) -> Row:
-    """A model's figures. An absent answer scores 0 and is non-response; an unscored one is listed and left out of the base. A category without
-    a score gives no total; nothing is renormalised."""
-    graded = {q: by.get(q) or [Graded(Fraction(0), False, False, True, False)] for q in questions}
-    scores = {q: mean_known(g.score for g in gs) for q, gs in graded.items()}
-    flat = [g for gs in graded.values() for g in gs]
+def score_grades(model: str, graded: Mapping[str, Sequence[Graded]], questions: Mapping[str, Row]) -> Scored:
+    """An absent answer scores 0 and is non-response; an unscored one is listed and left out of the base. A category without
+    a score gives no total."""
+    absent = [q for q in questions if not graded.get(q)]
+    graded = {q: graded.get(q) or [Graded(Fraction(0), False, False, True, False)] for q in questions}
+    scores = by_question(graded, lambda g: g.score)
+    flat = [g for of in graded.values() for g in of]
     answered = [g for g in flat if not g.missing and not g.evasion]
+    unscored = [q for q, of in graded.items() for g in of if g.score is None]
+    by_category = means_by(operator.itemgetter("category"), CATEGORIES, scores, questions)
+    parts = category_parts(scores, by_category, questions)
+    total = score_of(parts, CATEGORY_SHARES)
+    return Scored(model, total, parts, CATEGORY_SHARES, {
+        "model": model, "total": total, "hallucination": points(mean(ratio(g.hallucination) for g in answered)),
+        "non_response": points(mean(ratio(g.missing or g.evasion) for g in flat)),
+        "tiebreak": points(mean(ratio(g.tiebreak) for g in flat)),
+        "unscored": unscored, "absent": absent, "by_category": by_category,
+        "by_area": means_by(operator.itemgetter("area"), AREAS["kategori"], scores, questions),
+        "cross": means_by(cell_of, CROSS, scores, questions), "by_question": dict(zip(questions, scores, strict=True))},
+        {q: v == 3 for q, v in zip(questions, scores, strict=True)}, notes=said(
+            (unscored, f"unscored, out of the base: {', '.join(unscored)}."),
+            (absent, f"no answer at {_sample(absent)}; absent answers score 0 and are non-response.")))
 
-    def over(**wanted: str) -> Fraction | None:
-        return mean_known(v for q, v in scores.items() if wanted.items() <= questions[q].items())
 
-    by_category = {c: over(category=c) for c in CATEGORIES}
-    total = sum((CATEGORY_WEIGHTS[c] * m for c, m in by_category.items() if m is not None), Fraction(0)) / 3
-    return {"model": model, "total": None if None in by_category.values() else total,
-            "hallucination": Fraction(100 * sum(g.hallucination for g in answered), len(answered)) if answered else None,
-            "non_response": 100 * Fraction(len(flat) - len(answered), len(flat)),
-            "tiebreak": 100 * Fraction(sum(g.tiebreak for g in flat), len(flat)),
-            "unscored": [q for q, gs in graded.items() for g in gs if g.score is None], "absent": [q for q in questions if q not in by],
-            "by_category": by_category, "by_area": {a: over(area=a) for a in AREAS["kategori"]},
-            "cross": {cell: over(area=cell.split("|")[0], category=cell.split("|")[1]) for cell in CROSS}, "by_question": scores}
+def cell_of(question: Row) -> str:
+    """Area and category of a question."""
+    return f"{question['area']}|{question['category']}"
 
 
-def category_parts(score: Row, questions: Mapping[str, Row]) -> dict[str, list[Fraction] | None]:
-    """Each category question by question, so that its mean over all questions is the category's mean out of 3: other categories' questions
-    give 0 and its own are raised by their share. An unscored question takes the category's mean."""
+def category_parts(scores: Sequence[Fraction | None], by_category: Mapping[str, Fraction | None],
+                   questions: Mapping[str, Row]) -> dict[str, list[Fraction] | None]:
+    """Each category question by question, so that its mean over all questions is the category's mean out of 3: other
+    categories' questions give 0 and its own are raised by their share. An unscored question takes the category's mean."""
     n = Counter(row["category"] for row in questions.values())
-    return {category: None if whole is None else [
-        (whole if (v := score["by_question"][q]) is None else v) * Fraction(len(questions), 3 * n[category])
-        if row["category"] == category else Fraction(0) for q, row in questions.items()] for category, whole in score["by_category"].items()}
+    parts: dict[str, list[Fraction] | None] = dict.fromkeys(CATEGORIES)
+    for category, whole in by_category.items():
+        if whole is not None:
+            share = Fraction(len(questions), 3 * n[category])
+            parts[category] = [(whole if v is None else v) * share if row["category"] == category else Fraction(0)
+                               for v, row in zip(scores, questions.values(), strict=True)]
+    return parts
 
 
-def grader_note(kept: Grades) -> str:
-    """How the first two graders agree, over the answers both graded."""
-    graders = graders_of(kept)
-    if len(graders) < 2:
-        return f"Only one grader ({', '.join(graders)}); the rule needs two."
-    pairs = [(a["verdict"], b["verdict"]) for by in kept.values() if (a := by.get(graders[0])) and (b := by.get(graders[1])) and a["by"] == "judge"
-             and None not in (a["verdict"], b["verdict"])]
-    if not pairs:
-        return "No answer was graded by both graders."
-    same, near = (fixed(Fraction(100 * sum(abs(a - b) <= most for a, b in pairs), len(pairs))) for most in (0, 1))
-    return (f"Graders {' and '.join(graders[:2])} on {len(pairs)} answers: same score {same}%, within one {near}%, weighted kappa "
-            f"{fixed(kappa(pairs, weighted=True), 2)}.")
+def kategori_models(rows: Rows, k: int, weights: Mapping[str, Fraction]) -> Iterator[Scored]:
+    """Every model. The weights are those of the categories."""
+    graders = rows.judges()
+    for model in rows.attempts():
+        graded = {q: [grade(by, graders, row["category"]) for by in rows.grades(model, q, k)]
+                  for q, row in rows.questions.items()}
+        s = score_grades(model, graded, rows.questions)
+        s.figures["same_family"] = [g for g in graders if same_family(model, g)]
+        yield s
 
 
-READERS: dict[str, Callable[[Mapping[str, Row]], Any]] = {"irac": IracRows, "kategori": KategoriRows, "iik": FactRows}
-READABLE: dict[str, tuple[Any, ...]] = {"irac": ("PASS", "FAIL", None), "iik": ("PASS", "FAIL", None), "kategori": (0, 1, 2, 3, None)}
+def kategori_board(rows: Rows, scored: list[Scored], k: int, signed: str) -> Board:
+    """Hallucination and non-response first, then the weighted total; category, area, and area by category with n."""
+    scored, shift = with_intervals(scored, strata_of(rows))
+    notes = [*grader_notes(rows, k), *run_notes(rows, scored), *standing_notes(scored, shift),
+             "Category means are out of 3; a total is 100 * sum of weight * mean / 3.",
+             "* a grader is of the model's own family.", signed]
+    columns = {"model": lambda f: ranked_name(f) + " *" * bool(f["same_family"]), "hallucination %": figure("hallucination"),
+               "non-response %": figure("non_response"), "total": figure("total"), "95% interval": figure("interval"),
+               "group": figure("group"),
+               **{f"{c} ({CATEGORY_WEIGHTS[c]}%)": figure("by_category", c, digits=2) for c in CATEGORIES},
+               "tiebreak %": figure("tiebreak"), "unscored": lambda f: len(f["unscored"])}
+    name, n = {"model": figure("model")}, Counter(map(cell_of, rows.questions.values()))
+    areas = {a: figure("by_area", a, digits=2) for a in AREAS["kategori"]}
+    cells = {f"{cell.replace('|', ' ')} (n={n[cell]})": figure("cross", cell, digits=2) for cell in CROSS if n[cell]}
+    tables = [model_table(f"kategori: {len(rows.questions)} questions", columns, scored, notes),
+              model_table("by area (mean out of 3)", {**name, **areas}, scored),
+              model_table("area by category (mean out of 3, indicative)", {**name, **cells}, scored,
+                          ["Two or three questions a cell: indicative only."])]
+    return Board(tables, {"suite": "kategori", "graders": rows.judges(), "weights": CATEGORY_WEIGHTS, "rank_shift": shift,
+                          "signature": signed, "notes": notes, "models": [s.figures for s in scored]})
+
+
+def strata_of(rows: Rows) -> list[str]:
+    """What a resample keeps as many of: in suite kategori the questions of each category."""
+    return [row["category"] for row in rows.questions.values()] if rows.suite == "kategori" else []
+
+
+def grader_notes(rows: Rows, k: int) -> list[str]:
+    """How the first two graders agree, over the answers both graded, and whether all read the same wording."""
+    graders = rows.judges()
+    answers = {q: [by for model in rows.attempts() for by in rows.grades(model, q, k)] for q in rows.questions}
+    both = [[by[g] for g in graders[:2]] for of in answers.values() for by in of if len(by.keys() & graders[:2]) == 2]
+    pairs: list[tuple[Any, Any]] = [(a.verdict, b.verdict) for a, b in both
+                                    if a.by == "judge" and None not in (a.verdict, b.verdict)]
+    same, near = (fixed(mean(ratio(100 * (abs(a - b) <= most)) for a, b in pairs)) for most in (0, 1))
+    reworded = [q for q, of in answers.items()
+                if len({kind.rubric for by in of for kind in by.values() if kind.by == "judge"}) > 1]
+    return said(
+        (reworded, f"MIXED: grades by several wordings of reference answer or rubric at {_sample(reworded)}."),
+        (len(graders) < 2, f"Only one grader ({', '.join(graders)}); the rule needs two."),
+        (len(graders) > 1 and not pairs, "No answer was graded by both graders."),
+        (pairs, f"Graders {' and '.join(graders[:2])} on {len(pairs)} answers: same score {same}%, within one {near}%, "
+                f"weighted kappa {fixed(kappa(pairs, weighted=True), 2)}."))
+
+
+# -- all suites
+
+SUITES = {"irac": (irac_models, irac_board), "kategori": (kategori_models, kategori_board), "iik": (iik_models, iik_board)}
+
+
+def score_rows(rows: Rows, k: int, weights: Mapping[str, Fraction]) -> list[Scored]:
+    """All models, best first; the weights are irac's, the other suites have their own."""
+    models = SUITES[rows.suite][0](rows, k, weights)
+    return ranked(s._replace(notes=[*s.notes, *rows_notes(rows, s.model)]) for s in models)
+
+
+def report_board(rows: Rows, attempts: int | None, weights: Mapping[str, Fraction]) -> Board:
+    """The board of one suite, of so many attempts or as many as the rows have."""
+    settings, k = rows.settings(), attempts or max(rows.attempts().values(), default=1)
+    scored = score_rows(rows, k, weights)
+    told = weights_text(scored[0].weights.values()) if scored else "-"
+    return SUITES[rows.suite][1](rows, scored, k, signature(rows.suite, rows.path, **settings, attempts=k, weights=told))
+
 
 # -- the page: figures, questions and verdicts as one JSON island in data/pages/leaderboard.html
 
@@ -4402,29 +4376,30 @@ def page_question(row: Row) -> Row:
     """What the page shows of a question."""
     criteria = [{"id": c["id"], "dimension": c["dimension"], "rule": c["rule"], "elements": [e["text"] for e in c["elements"]]}
                 for c in row.get("criteria", ())]
-    criteria += [{"id": f"f{n}", "dimension": "specific" if any(map(is_specific, fact)) else "fact", "rule": fact[0], "elements": []}
-                 for n, fact in enumerate(row.get("anahtar_bilgiler", ()), 1)]
-    criteria += [{"id": f"y{n}", "dimension": "marker", "rule": marker, "elements": []}
-                 for n, marker in enumerate(row.get("yanlis_isaretler", ()), 1)]
+    if "anahtar_bilgiler" in row:
+        criteria = [{"id": c.id, "dimension": c.dimension, "rule": c.text, "elements": []} for c in fact_criteria(row)]
     return {**{field: row.get(field) for field in ("area", "difficulty", "category")}, "topic": row.get("konu"),
-            "question": row.get("question") or row.get("soru"), "reference": row.get("reference_answer") or row.get("referans_cevap"),
-            "criteria": criteria}
+            "question": row.get("question") or row.get("soru"), "criteria": criteria,
+            "reference": row.get("reference_answer") or row.get("referans_cevap")}
 
 
 def page_rows(rows: Iterable[Row]) -> dict[str, Row]:
-    """By suite, question, model and attempt: lists of criterion, verdict, by, quote, reason, judge and what was noted of each verdict; and of
-    each attempt status, seconds, cost, distinct citations, those found nowhere."""
+    """By suite, question, model and attempt: lists of criterion, verdict, by, quote, reason, judge and what was noted of each
+    verdict; and of each attempt status, seconds, cost, distinct citations, those found nowhere."""
     nested: dict[str, Row] = {"verdicts": {}, "attempts": {}}
     for row in rows:
-        of_model = nested["attempts" if "row" in row else "verdicts"].setdefault(row["suite"], {}).setdefault(row["question_id"], {}).setdefault(
-            row["model"], {})
+        of_model = nested["attempts" if "row" in row else "verdicts"]
+        for field in ("suite", "question_id", "model"):
+            of_model = of_model.setdefault(row[field], {})
+        attempt = str(row["attempt"])
         if "row" in row:
-            of_model[str(row["attempt"])] = [row.get(field) for field in ("status", "seconds", "cost", "cited", "unverified")]
+            of_model[attempt] = [row.get(field) for field in ("status", "seconds", "cost", "cited", "unverified")]
         else:
-            noted = ["quote_absent"] if row.get("quote") and row.get("quote_found") is False else []
-            noted += [name for name in ("flagged", "hallucination", "evasion") if row.get(name)]
-            of_model.setdefault(str(row["attempt"]), []).append([row["criterion_id"], row["verdict"], row.get("by"), (row.get("quote") or "")[:300],
-                                                                 (row.get("reason") or "")[:300], row["judge"], noted])
+            noted = said((row.get("quote") and row.get("quote_found") is False, "quote_absent"),
+                         *[(row.get(name), name) for name in ("flagged", "hallucination", "evasion")])
+            of_model.setdefault(attempt, []).append([
+                row["criterion_id"], row["verdict"], row.get("by"), (row.get("quote") or "")[:300],
+                (row.get("reason") or "")[:300], row["judge"], noted])
     return nested
 
 
@@ -4439,43 +4414,49 @@ def fill_page(template: str, data: Row) -> str:
 
 
 def agreement(pairs: Sequence[tuple[Any, Any]], graded: bool = False) -> Row:
-    """Agreement, kappa, base rates and direction of error of pairs (known or first, second), in figures and as tables show them. Of grades:
-    weighted kappa, the mean grades for base rates, and how often the second is higher and lower for false pass and false fail."""
+    """Agreement, kappa, base rates and direction of error of pairs (known or first, second), in figures and as tables show
+    them. Of grades: weighted kappa, the mean grades for base rates, and how often the second is higher and lower for false
+    pass and false fail."""
     n, value = len(pairs), kappa(pairs, weighted=graded)
-    share = mean(Fraction(100 * (a == b)) for a, b in pairs)
+    share = points(mean(ratio(a == b) for a, b in pairs))
     rates = [mean(Fraction(pair[k] if graded else 100 * (pair[k] == "PASS")) for pair in pairs) for k in (0, 1)]
     false_pass, false_fail = sum(b > a for a, b in pairs), sum(b < a for a, b in pairs)         # "PASS" > "FAIL"
-    return {"n": n, "agreement": share, "kappa": kappa(pairs), **({"weighted_kappa": value} if graded else {}), "base_rates": rates if n else None,
-            "agreement_text": fixed(share) if n else "no pairs", "base_text": "/".join(fixed(r, 2 if graded else 1) for r in rates) if n else "-",
-            "kappa_text": fixed(value, 2) if value is not None else "undefined (only one class used)" if n else "no pairs",
-            "false_pass": false_pass, "false_fail": false_fail, "mcnemar_p": float(sign_test_p(false_pass, false_fail)) if n else None}
+    return {"n": n, "agreement": share, "kappa": kappa(pairs), **({"weighted_kappa": value} if graded else {}),
+            "base_rates": rates if n else None, "agreement_text": fixed(share) if n else "no pairs",
+            "base_text": "/".join(fixed(r, 2 if graded else 1) for r in rates) if n else "-",
+            "kappa_text": "no pairs" if not n else "undefined (only one class used)" if value is None else fixed(value, 2),
+            "false_pass": false_pass, "false_fail": false_fail,
+            "mcnemar_p": float(sign_test_p(false_pass, false_fail)) if n else None}
 
 
-def compare_board(suite: str, a: Side, b: Side, questions: Sequence[str], signed: str) -> Board:
-    """Difference of two sides: interval, paired tests, the gap split by component, questions lost and gained. A component that one side
-    has no data for is in neither."""
-    shared = {name: a.weights[name] for name in a.parts if a.parts[name] is not None and b.parts[name] is not None}
-    first, second = (weighted({name: side.parts[name] for name in shared}, shared) or [Fraction(0)] * len(questions) for side in (a, b))
-    differences = [y - x for x, y in zip(first, second, strict=True)]
-    gap, interval, flips = points(mean(differences)), points_of(bootstrap_interval(differences, a.strata)), sign_flip_p(differences)
-    better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
-    signs = sign_test_p(better, worse)
-    lost, gained = ([q for q in questions if x.right[q] and not y.right[q]] for x, y in ((a, b), (b, a)))
-    near = [q for q in lost if b.fails.get(q) == 1]
+def compare_board(rows: Rows, a: Scored, b: Scored, signed: str) -> Board:
+    """Difference of two sides: interval, paired tests, the gap split by component, questions lost and gained. A component
+    that one side has no data for is in neither."""
     components: dict[str, dict[str, Fraction | None]] = {}
     for name in a.parts:
-        x, y = (None if (values := side.parts[name]) is None else points(mean(values)) for side in (a, b))
+        x, y = (points(mean(side.parts[name] or ())) for side in (a, b))
         components[name] = {"first": x, "second": y, "points": None if x is None or y is None else (y - x) * a.weights[name]}
-    table = Table(f"{suite}: {b.name} against {a.name}, {len(questions)} questions", ["component", "weight", a.name, b.name, "points of the gap"],
-                  [[name, fixed(a.weights[name], 4), c["first"], c["second"], fixed(c["points"], 2)] for name, c in components.items()], [
-        f"difference {fixed(gap, 2)} points{f' [{fixed(interval[0])}, {fixed(interval[1])}]' if interval else ''}; "
-        f"paired sign-flip test {p_value(flips, 4)}; questions better {better}, worse {worse}, sign test {p_value(signs, 2)}",
-        *[f"{name}: no data on one side, so it is not in the difference." for name in components if name not in shared],
-        f"lost (right before, not now): {listed(lost)}{'; by exactly one FAIL: ' + listed(near) if a.fails else ''}",
-        f"gained: {listed(gained)}", signed])
-    return Board([table], {"suite": suite, "first": a.name, "second": b.name, "questions": len(questions), "difference": gap, "interval": interval,
-                           "sign_flip_p": float(flips), "better": better, "worse": worse, "sign_test_p": float(signs), "lost": lost, "gained": gained,
-                           "near_misses": near, "signature": signed, "components": components})
+    shared = {name: a.weights[name] for name, c in components.items() if c["points"] is not None}
+    first, second = (weighted({name: side.parts[name] for name in shared}, shared) for side in (a, b))
+    differences, strata = minus(second, first), strata_of(rows)
+    flips, better, worse = sign_flip_p(differences), sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    signs = sign_test_p(better, worse)
+    lost, gained = ([q for q in rows.questions if x.right[q] and not y.right[q]] for x, y in ((a, b), (b, a)))
+    near = [q for q in lost if b.fails and b.fails[q] == 1]
+    notes = [f"{difference_note(b.model, a.model, differences, p_value(flips, 4), strata)} (paired sign flips); questions "
+             f"better {better}, worse {worse}, sign test {p_value(signs, 2)}",
+             *[f"{name}: no data on one side, so it is not in the difference." for name in components if name not in shared],
+             f"lost (right before, not now): {listed(lost)}{'; by exactly one FAIL: ' + listed(near) if a.fails else ''}",
+             f"gained: {listed(gained)}", signed]
+    table = Table(f"{rows.suite}: {b.model} against {a.model}, {len(rows.questions)} questions",
+                  ["component", "weight", a.model, b.model, "points of the gap"],
+                  [[name, fixed(a.weights[name], 4), c["first"], c["second"], fixed(c["points"], 2)]
+                   for name, c in components.items()], notes)
+    return Board([table], {
+        "suite": rows.suite, "first": a.model, "second": b.model, "questions": len(rows.questions),
+        "difference": mean(differences), "interval": bootstrap_interval(differences, strata), "sign_flip_p": float(flips),
+        "better": better, "worse": worse, "sign_test_p": float(signs), "lost": lost, "gained": gained, "near_misses": near,
+        "signature": signed, "components": components})
 
 
 def listed(names: Sequence[str]) -> str:
@@ -4487,64 +4468,77 @@ Verdicts = Mapping[tuple[Any, ...], Row]        # by everything in KEY but the j
 
 
 def skipped_steps(first: Verdicts, second: Verdicts) -> Board:
-    """Two rubrics over the same answers: of the attempts fully right on the law under the first, how many fail a step (issue, rule,
-    application or conclusion) under the second, and which. Criteria of other dimensions than ours (which tool was called) are not counted."""
-    verdicts: list[dict[tuple[Any, ...], set[tuple[str, Any]]]] = [{}, {}]
-    for by_attempt, rows in zip(verdicts, (first, second), strict=True):
-        for key, row in rows.items():
-            if row["dimension"] in DIMENSIONS:
-                flagged = row["verdict"] is None and row.get("flagged") and row["suite"] == "irac"          # counts as a FAIL
-                by_attempt.setdefault(key[1:4], set()).add((row["dimension"], "FAIL" if flagged else row["verdict"]))
-    both = sorted(verdicts[0].keys() & verdicts[1].keys())
-    right = [key for key in both if any(v for _, v in verdicts[0][key]) and not any(v == "FAIL" for _, v in verdicts[0][key])]
-    skipped = {key: steps for key in right if (steps := [step for step in STEPS if (step, "FAIL") in verdicts[1][key]])}
-    counted = {"fully right": len(right), "skip a step": len(skipped), **{step: sum(step in steps for steps in skipped.values()) for step in STEPS}}
+    """Two rubrics over the same answers: of the attempts fully right on the law under the first, how many fail a step (issue,
+    rule, application or conclusion) under the second, and which. Criteria of other dimensions than ours (which tool was
+    called) are not counted."""
+    a, b = steps_of(first), steps_of(second)
+    both = sorted(a.keys() & b.keys())
+    right = [key for key in both if any(v for _, v in a[key]) and not any(v == "FAIL" for _, v in a[key])]
+    skipped = {key: steps for key in right if (steps := [step for step in STEPS if (step, "FAIL") in b[key]])}
+    counted = {"fully right": len(right), "skip a step": len(skipped),
+               **{step: sum(step in steps for steps in skipped.values()) for step in STEPS}}
     return Board([
-        Table("of the answers fully right under the first rubric, those that skip a step under the second", list(counted), [list(counted.values())],
-              [f"{len(both)} answers have verdicts under both rubrics."]),
-        Table("answers that skip a step", ["answer", "steps"], [[" ".join(map(str, key)), ", ".join(steps)] for key, steps in skipped.items()], [])],
-        {**counted, "answers": [{"model": key[0], "question_id": key[1], "attempt": key[2], "steps": steps} for key, steps in skipped.items()]})
+        Table("of the answers fully right under the first rubric, those that skip a step under the second", list(counted),
+              [list(counted.values())], [f"{len(both)} answers have verdicts under both rubrics."]),
+        Table("answers that skip a step", ["answer", "steps"],
+              [[" ".join(map(str, key)), ", ".join(steps)] for key, steps in skipped.items()], [])],
+        {**counted, "answers": [{"model": key[0], "question_id": key[1], "attempt": key[2], "steps": steps}
+                                for key, steps in skipped.items()]})
+
+
+def steps_of(rows: Verdicts) -> dict[tuple[Any, ...], set[tuple[str, Any]]]:
+    """Dimension and verdict of an answer's criteria, by model, question and attempt."""
+    found: dict[tuple[Any, ...], set[tuple[str, Any]]] = {}
+    for key, row in rows.items():
+        if row["dimension"] in DIMENSIONS:
+            flagged = row["verdict"] is None and row.get("flagged") and row["suite"] == "irac"          # counts as a FAIL
+            found.setdefault(key[1:4], set()).add((row["dimension"], "FAIL" if flagged else row["verdict"]))
+    return found
 
 
 def kinds_of(row: Row) -> list[str]:
-    """The groups a verdict belongs to: its dimension and, in suite irac, whether the criterion has one element or several (judges agree on
-    lists of elements better than on one)."""
+    """The groups a verdict belongs to: its dimension and, in suite irac, whether the criterion has one element or several
+    (judges agree on lists of elements better than on one)."""
     elements = row.get("elements")
     several = "several elements" if isinstance(elements, list) and len(elements) > 1 else "one element"
     return ["all", row["dimension"], *([several] if row["suite"] == "irac" else [])]
 
 
 def agree_board(first: Verdicts, second: Verdicts, names: tuple[str, str]) -> Board:
-    """Two judges (or a judge and a person) on the same answers and criteria: agreement, kappa, base rates, direction of error with McNemar's
-    exact test, by dimension and by kind of criterion; every row on which they differ. For grades, PASS and FAIL read higher and lower."""
+    """Two judges (or a judge and a person) on the same answers and criteria: agreement, kappa, base rates, direction of error
+    with McNemar's exact test, by dimension and by kind of criterion; every row on which they differ. For grades, PASS and
+    FAIL read higher and lower."""
     shared = sorted(first.keys() & second.keys())
-    graded = any(first[key]["suite"] == "kategori" for key in shared)
-    decided = [key for key in shared if None not in (first[key]["verdict"], second[key]["verdict"])]
+    pairs = {key: (first[key]["verdict"], second[key]["verdict"]) for key in shared}
+    decided = {key: pair for key, pair in pairs.items() if None not in pair}
+    graded = any(key[0] == "kategori" for key in shared)
     groups: dict[str, list[tuple[Any, Any]]] = {"all": []}
-    for key in decided:
+    for key, pair in decided.items():
         for kind in kinds_of(first[key]):
-            groups.setdefault(kind, []).append((first[key]["verdict"], second[key]["verdict"]))
+            groups.setdefault(kind, []).append(pair)
     order = ("all", *DIMENSIONS, *CATEGORIES)
-    data = {name: agreement(groups[name], graded) for name in sorted(groups, key=lambda g: (order.index(g) if g in order else len(order), g))}
-    differing = [[" ".join(map(str, key[1:])), first[key]["verdict"], second[key]["verdict"],
-                  *(str(of[key].get("reason") or "")[:80] for of in (first, second))]
-                 for key in decided if first[key]["verdict"] != second[key]["verdict"]]
-    notes = [f"{len(shared)} verdicts in both; {len(shared) - len(decided)} with a null left out; {len(first) - len(shared)} only in the first, "
-             f"{len(second) - len(shared)} only in the second."]
-    for field, what in (("answer_sha", "answer texts"), ("rubric", "wordings of the criterion")):
-        if other := sum(None not in (a := first[key].get(field), b := second[key].get(field)) and a != b for key in shared):
-            notes.append(f"WARNING: {other} pairs rest on different {what}.")
-    suites = ", ".join(sorted({key[0] for key in shared})) or "-"
-    told = ", ".join(sorted({str(of[key].get("template")) for of in (first, second) for key in shared if of[key].get("template")})) or "-"
-    signed = signature(suites, None, judges=f"{names[0]} / {names[1]}", template=told, pairs=len(decided))
-    head = ["criteria", "n", "agreement", *(["weighted kappa", "mean", "higher", "lower", "sign test p"] if graded else
-                                            ["kappa", "% PASS", "false pass", "false fail", "McNemar p"])]
-    rows = [[name, d["n"], d["agreement_text"], d["kappa_text"], d["base_text"], d["false_pass"], d["false_fail"], fixed(d["mcnemar_p"], 4)]
-            for name, d in data.items()]
-    return Board([Table(f"agreement: {names[1]} against {names[0]}", head, rows, [*notes, signed]),
-                  Table("differing verdicts", ["answer and criterion", *names, "reason 1", "reason 2"], differing, [])],
-                 {"first": names[0], "second": names[1], "groups": data, "both": len(shared), "null": len(shared) - len(decided),
-                  "differing": [dict(zip(("key", "first", "second"), d, strict=False)) for d in differing], "notes": notes, "signature": signed})
+    in_order = sorted(groups, key=lambda g: (order.index(g) if g in order else len(order), g))
+    data = {name: agreement(groups[name], graded) for name in in_order}
+    differing = [[" ".join(map(str, key[1:])), *pair, *(str(of[key].get("reason") or "")[:80] for of in (first, second))]
+                 for key, pair in decided.items() if pair[0] != pair[1]]
+    others = {what: sum(None not in (a := first[key].get(field), b := second[key].get(field)) and a != b for key in shared)
+              for field, what in (("answer_sha", "answer texts"), ("rubric", "wordings of the criterion"))}
+    notes = [f"{len(shared)} verdicts in both; {len(shared) - len(decided)} with a null left out; {len(first) - len(shared)} "
+             f"only in the first, {len(second) - len(shared)} only in the second.",
+             *said(*[(n, f"WARNING: {n} pairs rest on different {what}.") for what, n in others.items()])]
+    templates = sorted({str(of[key].get("template")) for of in (first, second) for key in shared if of[key].get("template")})
+    signed = signature(", ".join(sorted({key[0] for key in shared})) or "-", None, judges=f"{names[0]} / {names[1]}",
+                       template=", ".join(templates) or "-", pairs=len(decided))
+    columns = (("weighted kappa", "mean", "higher", "lower", "sign test p") if graded else
+               ("kappa", "% PASS", "false pass", "false fail", "McNemar p"))
+    rows = [[name, d["n"], d["agreement_text"], d["kappa_text"], d["base_text"], d["false_pass"], d["false_fail"],
+             fixed(d["mcnemar_p"], 4)] for name, d in data.items()]
+    return Board([
+        Table(f"agreement: {names[1]} against {names[0]}", ["criteria", "n", "agreement", *columns], rows, [*notes, signed]),
+        Table("differing verdicts", ["answer and criterion", *names, "reason 1", "reason 2"], differing, [])],
+        {"first": names[0], "second": names[1], "groups": data, "both": len(shared), "null": len(shared) - len(decided),
+         "differing": [{"key": key, "first": a, "second": b} for key, a, b, *_ in differing], "notes": notes,
+         "signature": signed})
 
 # == Check =========================================================================================
 
@@ -4672,16 +4666,20 @@ def read_sources(paths: Sequence[str]) -> list[Source]:
     return [read_source(_read_text(file)) for file in files]
 
 
-KEY_FIELDS: Fields = {"suite": one_of(*READERS), "model": TEXT, "question_id": TEXT, "attempt": ATTEMPT}
+KEY_FIELDS: Fields = {"suite": one_of(*READABLE), "model": TEXT, "question_id": TEXT, "attempt": ATTEMPT}
 
 
 def has_key(row: Row) -> bool:
     """Is a row plainly one of verdicts? What key_problems() says of the others; asking it of every row `report` takes a seventh longer."""
     get = row.get
-    return (type(get("suite")) is type(get("model")) is type(get("question_id")) is str and row["suite"] in READERS
+    return (type(get("suite")) is type(get("model")) is type(get("question_id")) is str and row["suite"] in READABLE
             and type(get("attempt")) is int and row["attempt"] > 0
             and (row["row"] == "attempt" if "row" in row else
-                 type(get("criterion_id")) is type(get("judge")) is str and "verdict" in row))
+                 type(get("criterion_id")) is type(get("judge")) is str and is_verdict(row)))
+
+
+def is_verdict(row: Row) -> bool:
+    return type(row.get("verdict", 0.5)) not in (bool, float) and row["verdict"] in READABLE[row["suite"]]
 
 
 def key_problems(row: Row) -> list[str]:
@@ -4692,61 +4690,58 @@ def key_problems(row: Row) -> list[str]:
     if "row" in row:
         return misfits(row, {**KEY_FIELDS, "row": one_of("attempt")})
     problems = misfits(row, {**KEY_FIELDS, "criterion_id": TEXT, "judge": TEXT})
-    return problems if "verdict" in row else [*problems, '"verdict" is missing; expected PASS, FAIL, 0 to 3 or null']
+    if not any(problem.startswith('"suite"') for problem in problems) and not is_verdict(row):
+        given = f"is {shown(row['verdict'])}" if "verdict" in row else "is missing"
+        problems.append(f'"verdict" {given}; expected PASS, FAIL or null (kategori: 0 to 3)')
+    return problems
 
 
-def rows_of(names: Sequence[str], problems: list[str]) -> Iterator[tuple[str, int, Row]]:
-    """File, line and row of all verdict rows; what is none becomes a problem."""
+def rows_of(names: Sequence[str], problems: list[str]) -> Iterator[tuple[str, Row]]:
+    """All verdict rows, with the file and line of each; what is none becomes a problem."""
     for name in names:
         for line, row in rows_of_kind(Path(name), "a verdict", "verdict rows, as `judge` and `facts -o` write them"):
+            where = f"{name}:{line}"
             if not has_key(row) and (wrong := key_problems(row)):
-                problems += [f"{name}:{line}: {sentence}" for sentence in wrong]
+                problems += [f"{where}: {sentence}" for sentence in wrong]
             else:
-                yield name, line, row
+                yield where, row
 
 
-def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> dict[str, tuple[Path, Any]]:
-    """Verdict rows by suite, with the question file they belong to. Rows of other judges are left out where one is asked for."""
-    found: dict[str, tuple[Path, Any]] = {}
+def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> dict[str, Rows]:
+    """Verdict rows by suite, in the suites' order. Rows of other judges are left out where one is asked for."""
+    found: dict[str, Rows] = {}
     problems: list[str] = []
-    answered: dict[str, set[str]] = {suite: set() for suite in READERS}
-    judges: Counter[str] = Counter()
-    for name, line, row in rows_of(names, problems):
-        suite, question_id = row["suite"], row["question_id"]
-        answered[suite].add(question_id)
-        if judge and "row" not in row:
-            judges[row["judge"]] += 1
-            if row["judge"] != judge:
-                continue
+    others: Counter[str] = Counter()
+    for where, row in rows_of(names, problems):
+        if judge and row.get("judge", judge) != judge:
+            others[row["judge"]] += 1
+            continue
+        suite = row["suite"]
         if suite not in found:
             path = data_path(suite, data)
-            found[suite] = path, READERS[suite](read_questions(path, suite))
-        rows = found[suite][1]
-        wrong = rows.add(row) if question_id in rows.questions else f'question "{question_id}" is not in the question file'
-        if wrong:
-            problems.append(f"{name}:{line}: {wrong}")
+            found[suite] = Rows(suite, read_questions(path, suite), path)
+        if wrong := found[suite].add(row):
+            problems.append(f"{where}: {wrong}")
     if problems:
         raise InputError(problems)
-    for suite, (path, rows) in found.items():
-        say_unasked(path, rows.questions, answered[suite])
-    if judges and judge not in judges:
-        raise InputError(f"no verdicts of {judge}; the judges are {_sample(sorted(judges))}", 2)
-    if others := sum(n for name, n in judges.items() if name != judge):
-        say(f"notice: {many(others, 'row')} of other judges than {judge} left out")
-    return {suite: found[suite] for suite in READERS if suite in found}
+    if others and not any(rows.numbers for rows in found.values()):
+        raise InputError(f"no verdicts of {judge}; the judges are {_sample(sorted(others))}", 2)
+    if others:
+        say(f"notice: {many(others.total(), 'row')} of other judges than {judge} left out")
+    for rows in found.values():
+        say_unasked(cast("Path", rows.path), rows.questions, {q for _, q in rows.kept})
+    return {suite: found[suite] for suite in SUITES if suite in found}
 
 
 def read_judge(name: str, judge: str | None) -> tuple[str, dict[tuple[Any, ...], Row]]:
     """One judge's own verdicts in a file, by key, and the judge."""
     latest: dict[str, dict[tuple[Any, ...], Row]] = {}
     problems: list[str] = []
-    for _, line, row in rows_of([name], problems):
+    for where, row in rows_of([name], problems):
         if "row" in row:
             continue
         if not isinstance(row.get("dimension"), str):
-            problems.append(f'{name}:{line}: "dimension" is {shown(row.get("dimension"))}; expected a text')
-        if row["verdict"] not in READABLE[row["suite"]]:
-            problems.append(f'{name}:{line}: "verdict" is {shown(row["verdict"])}; expected PASS or FAIL (kategori: 0 to 3) or null')
+            problems.append(f'{where}: "dimension" is {shown(row.get("dimension"))}; expected a text')
         key = tuple(row[field] for field in KEY[:-1])
         of_judge = latest.setdefault(row["judge"], {})
         if row["verdict"] is not None or key not in of_judge:
@@ -4771,23 +4766,28 @@ def cmd_facts(args: argparse.Namespace) -> int:
     say_unasked(path, questions, {a.question_id for a in answers})
     gc.freeze()                                             # they stay to the end: the collector need not walk them again and again
     sheets = {question_id: fact_sheet(row) for question_id, row in questions.items()}
-    blank = {question_id: nothing(sheet) for question_id, sheet in sheets.items()}
-    examined = list(examine_all(answers, sheets, args.match))
-    tallies = tally_answers(examined, sheets)
-    show([facts_board(tallies, blank, questions, args.match, signature("iik", path, match=args.match, answers=len(answers)))], args.format)
+    marked = [mark(sheets[answer.question_id], answer, args.match) for answer in answers]
+    marks: Marks = {}
+    for answer, m in zip(answers, marked, strict=True):
+        marks.setdefault(answer.model, {}).setdefault(answer.question_id, []).append(m)
+    scored = score_facts(marks, questions)
+    show([facts_board(scored, questions, args.match, signature("iik", path, match=args.match, answers=len(answers)))], args.format)
     if args.explain or args.explain_dir:
         order = {question_id: place for place, question_id in enumerate(questions)}
-        explained: dict[str, list[Explained]] = {model: [] for model in tallies}
-        for e in sorted(examined, key=lambda e: (order[e.answer.question_id], e.answer.attempt)):
-            explained[e.answer.model].append(explain(e, sheets[e.answer.question_id], questions[e.answer.question_id]))
-        pages = {model: explanation(model, of, questions, fact_scores(model, tallies[model], blank)) for model, of in explained.items()}
+        explained: dict[str, list[list[str]]] = {model: [] for model in marks}
+        for answer, m in sorted(zip(answers, marked, strict=True), key=lambda of: (order[of[0].question_id], of[0].attempt)):
+            q = answer.question_id
+            explained[answer.model].append(explain(answer, m.result, sheets[q], questions[q]))
+        figures = {s.model: s.figures for s in scored}
+        pages = {model: explanation(figures[model], of) for model, of in explained.items()}
         if args.explain:
             print("\n" + "\n\n".join(pages.values()))
         if args.explain_dir:
             write_pages(Path(args.explain_dir), pages)
     if args.output:
-        ends = {question_id: row_ends(sheet, questions[question_id]) for question_id, sheet in sheets.items()}
-        write_whole(Path(args.output), (fact_rows(e, sheets[q := e.answer.question_id], ends[q], args.match) for e in examined))
+        criteria = {question_id: fact_criteria(row) for question_id, row in questions.items()}
+        write_whole(Path(args.output), itertools.chain.from_iterable(
+            fact_rows(answer, m, criteria[answer.question_id], args.match) for answer, m in zip(answers, marked, strict=True)))
         say(f"verdict rows written to {args.output}")
     return 0
 
@@ -4906,15 +4906,15 @@ def read_key(name: str) -> str:
 def cmd_report(args: argparse.Namespace) -> int:
     """Turn verdict rows into the board, one for each suite."""
     found = read_verdicts(args.verdicts, args.data, args.judge)
-    boards = [rows.board(args.attempts, args.weights, partial(signature, suite, path)) for suite, (path, rows) in found.items()]
+    boards = [report_board(rows, args.attempts, args.weights) for rows in found.values()]
     show(boards, args.format)
     if args.html:
         with open_file(HERE / "data" / "pages" / "leaderboard.html") as file:
             template = file.read().decode("utf-8")
-        rows = (row for _, _, row in rows_of(args.verdicts, []) if args.judge in (None, row.get("judge", args.judge)))
+        again = (row for _, row in rows_of(args.verdicts, []) if args.judge in (None, row.get("judge", args.judge)))
         write_whole(Path(args.html), fill_page(template, {
-            "version": VERSION, "boards": [b.data for b in boards], **page_rows(rows),
-            "questions": {suite: {q: page_question(row) for q, row in rows.questions.items()} for suite, (_, rows) in found.items()}}))
+            "version": VERSION, "boards": [b.data for b in boards], **page_rows(again),
+            "questions": {suite: {q: page_question(row) for q, row in rows.questions.items()} for suite, rows in found.items()}}))
         say(f"page written to {args.html}")
     return 0
 
@@ -4927,37 +4927,41 @@ def cmd_compare(args: argparse.Namespace) -> int:
         show([skipped_steps(*(read_judge(name, args.judge)[1] for name in args.verdicts))], args.format)
         return 0
     runs = [read_verdicts([name], args.data, args.judge) for name in args.verdicts]
-    show([compare_suite(suite, [run[suite] for run in runs if suite in run], args.models, args.attempts)
-          for suite in READERS if any(suite in run for run in runs)], args.format)
+    show([compare_suite([run[suite] for run in runs if suite in run], args.models, args.attempts)
+          for suite in SUITES if any(suite in run for run in runs)], args.format)
     return 0
 
 
-def compare_suite(suite: str, runs: Sequence[tuple[Path, Any]], models: Sequence[str] | None, attempts: int | None) -> Board:
+def compare_suite(runs: Sequence[Rows], models: Sequence[str] | None, attempts: int | None) -> Board:
     """Choose the two sides of one suite, with as many attempts each, and compare them."""
-    k = attempts or max(rows.most_attempts() for _, rows in runs)
-    sides = [(rows, side) for _, rows in runs for side in rows.sides(k)]
-    names = sorted({side.name for _, side in sides})
+    rows = runs[0]
+    settings = [run.settings() for run in runs]
+    k = attempts or max(n for run in runs for n in run.attempts().values())
+    sides = [side for run in runs for side in score_rows(run, k, WEIGHTS)]
+    names = sorted({side.model for side in sides})
     if models and not set(models) <= set(names):
         raise InputError(f"no rows of {', '.join(m for m in models if m not in names)}; the models are {_sample(names)}", 2)
-    chosen = [s for m in dict.fromkeys(models) for s in sides if s[1].name == m] if models else sides
+    chosen = [side for m in dict.fromkeys(models) for side in sides if side.model == m] if models else sides
     if len(chosen) != 2:
         how = "two of one file with --models A B" + (", or one that both files have with --models A A" if len(runs) > 1 else "")
-        raise InputError(f"suite {suite} has {many(len(names), 'model')} in {many(len(runs), 'file')} ({_sample(names)}); choose {how}", 2)
-    (rows_a, a), (rows_b, b) = chosen
-    if a.name == b.name:
-        a, b = a._replace(name=f"{a.name} (1)"), b._replace(name=f"{b.name} (2)")
-    settings = [rows.settings() for rows in ([rows_a] if rows_a is rows_b else [rows_a, rows_b])]
+        raise InputError(f"suite {rows.suite} has {many(len(names), 'model')} in {many(len(runs), 'file')} ({_sample(names)}); choose {how}", 2)
+    a, b = chosen
+    if a.model == b.model:
+        a, b = a._replace(model=f"{a.model} (1)"), b._replace(model=f"{b.model} (2)")
     told = {name: " / ".join(dict.fromkeys(str(of[name]) for of in settings)) for name in settings[0]}
-    signed = signature(suite, runs[0][0], **told, attempts=k, weights="/".join(fixed(w, 4) for w in a.weights.values()))
-    return compare_board(suite, a, b, list(rows_a.questions), signed)
+    weights = weights_text(a.weights.values())
+    return compare_board(rows, a, b, signature(rows.suite, rows.path, **told, attempts=k, weights=weights))
 
 
 def cmd_agree(args: argparse.Namespace) -> int:
     """Measure the agreement of two judges, or of a judge and a person, on the same answers."""
-    (name_a, a), (name_b, b) = (read_judge(name, judge) for name, judge in zip((args.first, args.second), args.judges or (None, None), strict=True))
+    (name_a, a), (name_b, b) = (read_judge(name, judge)
+                                for name, judge in zip((args.first, args.second), args.judges or (None, None), strict=True))
     # What code decided is no judgement; in suite iik all of it is, and compared.
-    a, b = ({key: row for key, row in rows.items() if row["suite"] == "iik" or row.get("by") not in ("code", "missing")} for rows in (a, b))
-    show([agree_board(a, b, (name_a, name_b) if name_a != name_b else (f"{name_a} (1)", f"{name_b} (2)"))], args.format)
+    a, b = ({key: row for key, row in rows.items() if row["suite"] == "iik" or row.get("by") not in ("code", "missing")}
+            for rows in (a, b))
+    names = (name_a, name_b) if name_a != name_b else (f"{name_a} (1)", f"{name_b} (2)")
+    show([agree_board(a, b, names)], args.format)
     return 0
 
 

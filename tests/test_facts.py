@@ -200,6 +200,16 @@ def test_explain_says_what_was_found_where_missed_and_wrong(files):
     assert "Örnek cevap: Yedi gün içinde icra mahkemesine." in page
 
 
+def test_a_page_says_what_the_strict_score_is(files):
+    assert run_score("facts", *files, "--explain").out.count("Katı puan yalnızca spesifik bilgilerin") == 2
+
+
+def test_more_answers_under_one_name_than_others_have_are_said(tmp_path, files):
+    assert "two people of one name" not in run_score("facts", *files).out
+    twice = write_jsonl(tmp_path / "b.jsonl", [*ANSWERS, *[a for a in ANSWERS if a["model"] == "Ayşe"]])
+    assert "\nAyşe: more answers to a question than others have" in run_score("facts", twice, *files[1:]).out
+
+
 def test_explain_dir_writes_one_page_a_student_inside_the_folder(tmp_path, files):
     names = ["Ayşe Çelik", "../../kaçak", "a/b", "A/B", "CON", "..", "Işıl\nİnce", "x" * 300]
     other = write_jsonl(tmp_path / "b.jsonl", [{**ANSWERS[0], "model": name} for name in names])
@@ -321,7 +331,7 @@ def test_match_reference_equals_the_published_rule_bug_for_bug(text, facts):
     sheet = score.fact_sheet({"anahtar_bilgiler": facts, "yanlis_isaretler": [f[0] for f in facts[:2]]})
     result = score.match_reference(sheet, score.lower(text))
     assert score.examine(sheet, score.Answer("iik", "m", "1", 1, text, "ok", "", {}))[1] == result        # as the command goes about it
-    assert float(score.fact_score(sum(result.found), len(facts), len(result.asserted))) == pytest.approx(
+    assert float(result.puan) == pytest.approx(
         published(text, facts, [f[0] for f in facts[:2]])
     )
 

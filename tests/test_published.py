@@ -66,14 +66,14 @@ def test_areas_difficulties_tasks_and_gold(irac):
 
 # The leaderboard.
 
-def board_of(all_right: int, once_right: int = 0) -> score.ModelScore:
+def board_of(all_right: int, once_right: int = 0) -> score.Scored:
     """A model that is right three times of three at some questions, at others once, at the rest never."""
     verdicts = [[score.PASS] * 3] * all_right + [[score.PASS, score.FAIL, score.FAIL]] * once_right
     verdicts += [[score.FAIL] * 3] * (QUESTIONS - len(verdicts))
-    own = dict.fromkeys((1, 2, 3), score.Attempt(True, Fraction(1), True, None, None, None))
-    places = score.pickers([{"dimension": "rule"}])
-    return score.score_model("m", {str(q): score.score_question({n: bytes([v]) for n, v in enumerate(of, 1)}, own, 1, places, 3)
-                                   for q, of in enumerate(verdicts)}, score.WEIGHTS)
+    own = score.Attempt(True, Fraction(1), True, None, None, None)
+    tried = {str(q): [score.Tried(bytes([v]), own) for v in of] for q, of in enumerate(verdicts)}
+    question = {"area": "vergi", "difficulty": "hard", "criteria": [{"dimension": "rule"}]}
+    return score.score_model("m", tried, dict.fromkeys(tried, question), score.WEIGHTS)
 
 
 def test_attempts_in_all():
@@ -84,11 +84,11 @@ def test_attempts_in_all():
 
 @pytest.mark.parametrize(("right", "published"), list(zip((18, 16, 9), BOARD["pass^3_percent"], strict=True)))
 def test_pass_3_fractions(right, published):
-    assert score.fixed(100 * board_of(right).components["pass^k"]) == str(published["value"])
+    assert score.fixed(board_of(right).figures["pass^k"]) == str(published["value"])
 
 
 def test_pass_at_3_of_the_best_model():
-    assert score.fixed(100 * board_of(18, 15).pass_any) == str(BOARD["pass@3_percent"][0]["value"])
+    assert score.fixed(board_of(18, 15).figures["pass@k"]) == str(BOARD["pass@3_percent"][0]["value"])
 
 
 def test_sign_test_of_the_two_muse_spark_runs():
@@ -99,7 +99,7 @@ def test_sign_test_of_the_two_muse_spark_runs():
 def test_pass_3_part_of_the_muse_spark_gap_and_the_weight_it_pins_down():
     runs = BOARD["muse_spark_runs"]
     assert score.fixed(Fraction(str(runs["score"][0])) - Fraction(str(runs["score"][1]))) == str(runs["pass3_points_of_gap"]["gap"])
-    points = 100 * (board_of(16).components["pass^k"] - board_of(9).components["pass^k"])
+    points = board_of(16).figures["pass^k"] - board_of(9).figures["pass^k"]
     assert score.fixed(points) == "16.7"
     value = Fraction(str(runs["pass3_points_of_gap"]["value"]))
     low, high = ((value + half) / points for half in (Fraction(-1, 20), Fraction(1, 20)))
@@ -112,7 +112,7 @@ def test_pass_3_part_of_the_muse_spark_gap_and_the_weight_it_pins_down():
 def test_our_other_weights_fit_both_muse_spark_scores(run, right, grounding):
     """A guess that fits: with all attempts completed, these groundings give the published scores. Others would fit as well."""
     runs, w = BOARD["muse_spark_runs"], score.WEIGHTS
-    made = (w["met"] * Fraction(str(runs["criteria_met_percent"][run])) + w["pass^k"] * 100 * board_of(right).components["pass^k"]
+    made = (w["met"] * Fraction(str(runs["criteria_met_percent"][run])) + w["pass^k"] * board_of(right).figures["pass^k"]
             + w["grounding"] * Fraction(grounding) + w["completed"] * 100)
     assert score.fixed(made) == str(runs["score"][run])
     assert sum(w.values()) == 1
@@ -186,13 +186,12 @@ def test_either_change_alone():
 
 # Suite iik.
 
-def strict_score(found: list[int], specific: list[int]) -> score.FactScores:
+def strict_score(found: list[int], specific: list[int]) -> dict[str, Any]:
     """A model that found so many of so many specific facts, question by question, and nothing else; 41 questions in all."""
     rest = IIK["questions"] - len(specific)
-    tallies = [score.Tally(f, n, f, n, 0, Fraction(0), 0, True) for f, n in zip([*found, *[0] * rest], [*specific, *[0] * rest], strict=True) if n]
-    tallies += [score.Tally(0, 1, 0, 0, 0, Fraction(0), 0, True)] * rest
-    blank = {str(q): score.Tally(0, t.facts, 0, t.specific, 0, Fraction(0), 0, False) for q, t in enumerate(tallies)}
-    return score.fact_scores("m", {str(q): [t] for q, t in enumerate(tallies)}, blank)
+    facts = [([True] * n, [True] * f + [False] * (n - f)) for f, n in zip(found, specific, strict=True)] + [([False], [False])] * rest
+    marks = {str(q): [score.Marked(score.FactResult(of, [], []), Fraction(0), 0, True)] for q, (_, of) in enumerate(facts)}
+    return score.score_fact_model("m", marks, {str(q): hard for q, (hard, _) in enumerate(facts)}).figures
 
 
 SPECIFIC = [3, *[2] * 4, *[1] * 14]                         # 25 specific facts in 19 questions
@@ -202,9 +201,9 @@ SPECIFIC = [3, *[2] * 4, *[1] * 14]                         # 25 specific facts 
 def test_strict_score_is_a_mean_over_the_questions_with_specific_facts(found, result):
     scores = strict_score(found, SPECIFIC)
     assert (len(SPECIFIC), sum(SPECIFIC)) == (IIK["questions_with_specific_facts"], IIK["specific_facts"])
-    assert score.fixed(100 * scores.strict, 2) == str(result["strict"])
-    assert (scores.specific_found, scores.specific) == (result["specific_hits"], IIK["specific_facts"])
-    assert score.fixed(Fraction(100 * scores.specific_found, scores.specific), 0) == str(result["specific_percent"])
+    assert score.fixed(scores["strict"], 2) == str(result["strict"])
+    assert (scores["specific_found"], scores["specific"]) == (result["specific_hits"], IIK["specific_facts"])
+    assert score.fixed(Fraction(100 * scores["specific_found"], scores["specific"]), 0) == str(result["specific_percent"])
 
 
 def test_pooled_p_of_the_specific_hits():
@@ -217,10 +216,10 @@ def test_pooled_p_of_the_specific_hits():
 
 
 def test_our_questions_have_the_published_numbers_of_specific_facts():
-    sheets = [score.fact_sheet(row) for row in score.read_questions(DATA / "iik_bench.jsonl", "iik").values()]
-    assert len(sheets) == IIK["questions"]
-    assert sum(any(s.specific) for s in sheets) == IIK["questions_with_specific_facts"]
-    assert sum(sum(s.specific) for s in sheets) == IIK["specific_facts"]
+    specific = [score.specific_facts(row) for row in score.read_questions(DATA / "iik_bench.jsonl", "iik").values()]
+    assert len(specific) == IIK["questions"]
+    assert sum(map(any, specific)) == IIK["questions_with_specific_facts"]
+    assert sum(map(sum, specific)) == IIK["specific_facts"]
 
 
 # Suite kategori.

@@ -138,6 +138,17 @@ def test_k_is_the_highest_attempt_unless_given_and_the_column_says_it(report):
     assert "pass^5" in report(ROWS, "--attempts", 5, form="text")
 
 
+def test_rank_shift_is_told_of_two_models_not_of_one(report):
+    assert "Leaving any one question out moves no model by more than 0 places." in report()["notes"]
+    assert not any("Leaving any one" in note for note in report(attempt("A", "qa", 1, "PPPP"))["notes"])
+
+
+def test_verdicts_on_two_texts_of_one_answer_are_said(report):
+    old, new = ([{**row, "answer_sha": sha} for row in attempt("A", "qa", 1, "PPPP")] for sha in ("1f", "2f"))
+    assert any(note == "A: MIXED: verdicts on two texts of one answer at qa/1; judge it again." for note in report([*old, *new[:3]])["notes"])
+    assert not any("two texts" in note for note in report([*old, *new])["notes"])
+
+
 def test_weights_are_the_users_and_must_add_up(report):
     assert report(ROWS, "--weights", "1/0/0/0")["models"][0]["score"] == near(100 * 17 / 24)
     assert "add up to 1" in report(ROWS, "--weights", "1/1/0/0", code=2)
@@ -237,7 +248,7 @@ def test_csv_cells_start_no_formula_and_markdown_cells_make_no_cell_or_tag(repor
     ({"verdict": "PASSED"}, '"verdict" is "PASSED"'),
     ({"criterion_id": "c9"}, 'criterion "c9"'), ({"question_id": "zz"}, 'question "zz"'), ({"suite": "x"}, '"suite" is "x"'),
     ({"judge": None}, '"judge" is null'),
-    ({"verdict": ["PASS"]}, "is not a verdict row"), ({"served": "Google"}, "is not a verdict row"),
+    ({"verdict": ["PASS"]}, '"verdict" is ["PASS"]'), ({"served": "Google"}, "is not a verdict row"),
 ])
 def test_a_row_that_is_none_is_named_with_its_line_and_gives_no_board(report, change, said):
     error = report([*ROWS, {**ROWS[1], **change}], code=1)
@@ -399,7 +410,7 @@ def test_memory_grows_with_attempts_not_with_rows():
              "dimension": c["dimension"], "quote": "x" * 500} for q, row in questions.items() for c in row["criteria"]]
 
     def held(times: int) -> int:
-        run = score.IracRows(questions)
+        run = score.Rows("irac", questions)
         tracemalloc.start()
         for row in rows * times:
             run.add(dict(row))

@@ -199,17 +199,17 @@ def test_rank_shift_counts_the_most_places_when_a_question_is_left_out():
 def test_case_p27_the_two_measures_with_an_attempt_that_was_never_run():
     case = shared_case("P27")
     outcome = {"pass": score.PASS, "fail": score.FAIL, "no_answer": score.FAIL}
-    questions = {}
+    questions, one_criterion = {}, {"area": "vergi", "difficulty": "hard", "criteria": [{"dimension": "rule"}]}
     for question_id, attempts in case["input"]["attempts"].items():
-        rows = {n: score.Attempt(a != "no_answer", Fraction(0), False, None, None, None) for n, a in enumerate(attempts, 1)}
-        verdicts = {n: bytes([outcome[a]]) for n, a in enumerate(attempts, 1)}
-        questions[question_id] = score.score_question(verdicts, rows, 1, score.pickers([{"dimension": "rule"}]), case["input"]["planned_attempts"])
-    board = score.score_model("m", questions, score.WEIGHTS)
+        tried = {n: score.Tried(bytes([outcome[a]]), score.Attempt(a != "no_answer", Fraction(0), False, None, None, None))
+                 for n, a in enumerate(attempts, 1)}
+        questions[question_id] = score.tries(tried, 1, case["input"]["planned_attempts"])
+    board = score.score_model("m", questions, dict.fromkeys(questions, one_criterion), score.WEIGHTS)
     expected = case["expected"]["result"]
-    assert score.fixed(100 * board.components["pass^k"]) == expected["pass^3"]
-    assert score.fixed(100 * board.pass_any) == expected["pass@3"]
-    assert [q for q, of in questions.items() if any(a is score.NO_ATTEMPT for a in of.attempts)] == expected["incomplete_questions"]
-    passed = [p for q in questions.values() for p in q.passed]
+    assert score.fixed(board.figures["pass^k"]) == expected["pass^3"]
+    assert score.fixed(board.figures["pass@k"]) == expected["pass@3"]
+    assert [q for q, of in questions.items() if any(t.row is score.NO_ATTEMPT for t in of)] == expected["incomplete_questions"]
+    passed = [t.right for of in questions.values() for t in of]
     assert f"{sum(passed)}/{len(passed)} = {score.fixed(Fraction(100 * sum(passed), len(passed)))}" == expected["attempts_passed"]
 
 
@@ -229,13 +229,14 @@ def test_case_p29_a_missing_answer_counts_a_judge_error_does_not():
     first, second = case["input"]["attempts"]
     codes = {"PASS": score.PASS, "judge_error": score.NULL}
     answered = score.Attempt(True, Fraction(1), False, None, None, None)
-    a = score.score_question({1: bytes(codes[c] for c in first["criteria"])}, {1: answered}, 4, score.pickers([{"dimension": "rule"}] * 4), 1)
+    a = score.tries({1: score.Tried(bytes(codes[c] for c in first["criteria"]), answered)}, 4, 1)
     timeout = score.read_attempt({"status": second["status"]})
-    b = score.score_question({}, {1: timeout}, second["criteria_in_rubric"], score.pickers([{"dimension": "rule"}] * 10), 1)
-    board = score.score_model("m", {"A": a, "B": b}, score.WEIGHTS)
+    b = score.tries({1: score.Tried(b"", timeout)}, second["criteria_in_rubric"], 1)
+    rubrics = {name: {"area": "vergi", "difficulty": "hard", "criteria": [{"dimension": "rule"}] * n} for name, n in (("A", 4), ("B", 10))}
+    board = score.score_model("m", {"A": a, "B": b}, rubrics, score.WEIGHTS)
     expected = case["expected"]["result"]
-    assert score.fixed(100 * board.components["met"]) == expected["per_question"]
-    assert f"3/3 = {score.fixed(100 * board.met_answered)}" == expected["answered_only"]
-    assert f"1/2 = {score.fixed(100 * board.components['completed'])}" == expected["attempts_completed"]
-    assert b.fails == 10                                     # 3 met of 13 = 4 criteria less the judge's error, and 10 of the missing answer
-    assert f"{a.met * 3}/{3 + b.fails}" == expected["criteria_met"]
+    assert score.fixed(board.figures["met"]) == expected["per_question"]
+    assert f"3/3 = {score.fixed(board.figures['answered_only'])}" == expected["answered_only"]
+    assert f"1/2 = {score.fixed(board.figures['completed'])}" == expected["attempts_completed"]
+    assert board.fails["B"] == 10                                     # 3 met of 13 = 4 criteria less the judge's error, and 10 of the missing answer
+    assert f"{board.parts['met'][0] * 3}/{3 + board.fails['B']}" == expected["criteria_met"]
