@@ -201,6 +201,7 @@ def digest(value: Any) -> str:
 
 def say(text: str, end: str = "\n") -> None:
     """A line for the person at the terminal; answers never go there."""
+    text = re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", " ", text)  # steers a terminal
     print(("\r\x1b[K" if sys.stderr.isatty() else "") + text, end=end, file=sys.stderr, flush=True)
 
 

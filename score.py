@@ -121,9 +121,14 @@ class Problems:
             raise InputError(self.lines[:self.MOST] + more)
 
 
+def calm(text: str) -> str:
+    """A text for the terminal, whoever wrote it: signs that steer one or turn the direction of writing become spaces, line ends stay."""
+    return re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", " ", text)
+
+
 def say(message: str) -> None:
     """A notice for the person at the keyboard, on stderr."""
-    print(message, file=sys.stderr, flush=True)
+    print(calm(message), file=sys.stderr, flush=True)
 
 
 def shown(value: object, length: int = 60) -> str:
@@ -4737,7 +4742,7 @@ def cmd_facts(args: argparse.Namespace) -> int:
             explained[e.answer.model].append(explain(e, sheets[e.answer.question_id], questions[e.answer.question_id]))
         pages = {model: explanation(model, of, questions, fact_scores(model, tallies[model], blank)) for model, of in explained.items()}
         if args.explain:
-            print("\n" + "\n\n".join(pages.values()))
+            print(calm("\n" + "\n\n".join(pages.values())))
         if args.explain_dir:
             write_pages(Path(args.explain_dir), pages)
     if args.output:
@@ -5095,8 +5100,8 @@ def cmd_check(args: argparse.Namespace) -> int:
     for name in args.files:
         kind, findings = check_file(Path(name), law)
         for where, finding in findings:
-            print(f"{name}: {where}: {finding}")
-        print(f"{name}: {kind}; {len(findings) or 'no'} findings")
+            print(calm(f"{name}: {where}: {finding}"))
+        print(calm(f"{name}: {kind}; {len(findings) or 'no'} findings"))
         bad += len(findings)
     return 1 if bad else 0
 
@@ -5146,7 +5151,7 @@ def cmd_cite(args: argparse.Namespace) -> int:
             stands = any(cited_in(r, source) for source in sources)
             unknown += not stands
             found = "  in the sources" if stands else "  NOT FOUND in the sources"
-        print(f"{line_of(text, r)}: {r.type}: {' '.join(r.surface.split())} = {describe(r)}{found}")
+        print(calm(f"{line_of(text, r)}: {r.type}: {' '.join(r.surface.split())} = {describe(r)}{found}"))
     if args.sources:
         say(f"{unknown} decision, Board or ruling numbers stand in none of the sources")
     return 0
