@@ -171,9 +171,16 @@ def no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not allowed")
 
 
+def finite(text: str) -> float:
+    """A number that JSON can hold; 1e999 is none."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is too large for a number")
+    return number
+
+
 def parse_object(text: str) -> Json:
     """A JSON object, or ValueError with what was wrong."""
-    value = json.loads(text, object_pairs_hook=unique_keys, parse_constant=no_constant)
+    value = json.loads(text, object_pairs_hook=unique_keys, parse_constant=no_constant, parse_float=finite)
     if not isinstance(value, dict):
         raise ValueError("not an object")
     return clean(value)
@@ -453,7 +460,7 @@ def refused_parameter(error: Json, message: str, sent: Collection[str]) -> str:
 def read_reply(status: int, body: str, headers: Mapping[str, str], sent: Collection[str]) -> Json:
     """The reply in a response, or what its error stands for; an error in a 200 is an error."""
     try:
-        data = clean(json.loads(body, parse_constant=no_constant))
+        data = clean(json.loads(body, parse_constant=no_constant, parse_float=finite))
     except (ValueError, RecursionError):
         data = None
     data = data if isinstance(data, dict) else {}

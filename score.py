@@ -2997,7 +2997,7 @@ class Service:
         import datetime
         text = self._without_key(data.decode("utf-8", "replace"))
         try:
-            body = json.loads(text)
+            body = _without_surrogates(DECODER.decode(text))             # NaN and numbers too large are no JSON and can't be kept
         except (ValueError, RecursionError):
             body = None
         error = error_of(body)
@@ -3056,8 +3056,8 @@ def reply_of(body: Any) -> Reply | None:
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     served = {"model": body.get("model"), "provider": body.get("provider"), "fingerprint": body.get("system_fingerprint")}
     usage = body.get("usage")
-    return Reply(_without_surrogates(content) if isinstance(content, str) else "", str(choice.get("finish_reason") or ""),
-                 _without_surrogates(served), usage if isinstance(usage, dict) else None)
+    return Reply(content if isinstance(content, str) else "", str(choice.get("finish_reason") or ""), served,
+                 usage if isinstance(usage, dict) else None)
 
 
 class Call(NamedTuple):

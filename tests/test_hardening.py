@@ -3,15 +3,14 @@ as a person or a machine meets it; the large runs of the same kinds are in tests
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import DATA, ROOT, Ran, Row, read_jsonl, run_score, write_jsonl
+from conftest import DATA, Ran, Row, read_jsonl, run_here, write_jsonl
 from judge_server import JudgeServer, plain_answers, plain_questions, verdict
 from mock_server import MockServer, Reply, call, chat, error
 
@@ -20,26 +19,28 @@ ESCAPE = "\x1b[31m\x9b2J\x1b]0;x\x07"                   # what steers a terminal
 ANSWER = {"question_id": 1, "answer": "Yedi gün."}
 
 
-def run_run(*arguments: object, **environment: str) -> Ran:
-    """Run run.py in a process of its own."""
-    done = subprocess.run([sys.executable, str(ROOT / "run.py"), *map(str, arguments)], capture_output=True, timeout=120,
-                          env={**os.environ, **environment})
-    return Ran(done.returncode, done.stdout.decode("utf-8", "backslashreplace"), done.stderr.decode("utf-8", "backslashreplace"))
+def run_run_here(*arguments: object) -> Ran:
+    """Run run.py in this process."""
+    pytest.importorskip("openai")
+    import run
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run.main([str(a) for a in arguments])
+    return Ran(code, out.getvalue(), err.getvalue())
 
 
-def judge(folder: Path, server: MockServer, *more: object, **environment: str) -> Ran:
+def judge(folder: Path, server: MockServer, *more: object) -> Ran:
     """Judge one answer by two criteria; the rows go to kararlar.jsonl."""
     questions = plain_questions(1, 2)
     data = write_jsonl(folder / "sorular.jsonl", questions)
     answers = write_jsonl(folder / "cevaplar.jsonl", plain_answers(questions))
-    return run_score("judge", answers, "--data", data, "-o", folder / "kararlar.jsonl", "--base-url", server.url, *more, **environment)
+    return run_here("judge", answers, "--data", data, "-o", folder / "kararlar.jsonl", "--base-url", server.url, *more)
 
 
-def ask(folder: Path, server: MockServer, *more: object, **environment: str) -> Ran:
-    """Ask one question once; the answer goes to cevaplar.jsonl."""
-    pytest.importorskip("openai")
+def ask(folder: Path, server: MockServer, *more: object) -> Ran:
+    """Ask one question once; the answer goes to yanıtlar.jsonl."""
     data = write_jsonl(folder / "soru.jsonl", [{"id": 1, "soru": "Süre kaç gündür?"}])
-    return run_run("--data", data, "--model", "m", "-o", folder / "cevaplar.jsonl", "--attempts", 1, "--base-url", server.url, *more, **environment)
+    return run_run_here("--data", data, "--model", "m", "-o", folder / "yanıtlar.jsonl", "--attempts", 1, "--base-url", server.url, *more)
 
 
 def sane(ran: Ran, *codes: int) -> None:
@@ -55,9 +56,9 @@ def test_signs_that_steer_a_terminal_are_printed_nowhere(tmp_path: Path) -> None
     name = f"Ayşe{ESCAPE}"
     answers = write_jsonl(tmp_path / "a.jsonl", [{**ANSWER, "model": name, "attempt": 1, "answer": f"Yedi {ESCAPE} gün. İİK m. 4 {ESCAPE}"}] * 2)
     unknown = write_jsonl(tmp_path / "b.jsonl", [{**ANSWER, "question_id": f"x{ESCAPE}"}])
-    runs = [run_score("facts", answers, "--explain", "-o", tmp_path / "v.jsonl"), run_score("facts", unknown), run_score("check", answers),
-            run_score("check", unknown), run_score("cite", answers), run_score("check", DATA / "iik_bench.jsonl", answers)]
-    runs += [run_score("report", tmp_path / "v.jsonl", "--format", form) for form in ("text", "md", "csv")]
+    runs = [run_here("facts", answers, "--explain", "-o", tmp_path / "v.jsonl"), run_here("facts", unknown), run_here("check", answers),
+            run_here("check", unknown), run_here("cite", answers), run_here("check", DATA / "iik_bench.jsonl", answers)]
+    runs += [run_here("report", tmp_path / "v.jsonl", "--format", form) for form in ("text", "md", "csv")]
     assert sum(ran.code == 0 for ran in runs) >= 7
     for ran in runs:
         assert not {"\x1b", "\x9b", "\x07"} & set(ran.out + ran.err), ran
@@ -70,3 +71,29 @@ def test_signs_from_a_server_are_not_printed(tmp_path: Path, status: int) -> Non
     for ran in runs:
         sane(ran, 1)
         assert "olmadı" in ran.err and not {"\x1b", "\x9b", "\x07"} & set(ran.err), ran
+
+
+# -- what a server may send -------------------------------------------------------------------
+
+ODD = ['"usage": {"cost": NaN}', '"usage": {"cost": 1e999}', '"model": -Infinity', f'"provider": {"[" * 950}{"]" * 950}',
+               r'"usage": {"\ud83d": "\ud83d"}']
+
+
+def test_replies_with_what_no_file_can_hold_end_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def odd_at_first(good: Row) -> Any:
+        return lambda request: Reply(body=json.dumps(good)[:-1] + f", {ODD[request.number]}}}") if request.number < len(ODD) else good
+    monkeypatch.setattr("score.BACKOFF", 0.01)
+    with JudgeServer(odd_at_first(verdict("PASS", [True]))) as server:
+        sane(judge(tmp_path, server, "--concurrency", 1), 0)
+    assert [row["verdict"] for row in read_jsonl(tmp_path / "kararlar.jsonl") if row.get("judge")] == ["PASS", "PASS"]
+    monkeypatch.setattr("run.BACKOFF", 0.001)
+    with MockServer(odd_at_first(chat())) as server:
+        sane(ask(tmp_path, server), 0)
+    assert [row["status"] for row in read_jsonl(tmp_path / "yanıtlar.jsonl")] == ["ok"]
+
+
+def test_a_tool_argument_that_no_file_can_hold_is_told_to_the_model(tmp_path: Path) -> None:
+    with MockServer([chat("", tool_calls=[call("ara", '{"adet": 1e999}')]), chat("Yedi gün.")]) as server:
+        sane(ask(tmp_path, server), 0)
+    (row,) = read_jsonl(tmp_path / "yanıtlar.jsonl")
+    assert row["status"] == "ok" and "ara" in row["tool_calls"][0]["output"]
