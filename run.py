@@ -580,11 +580,14 @@ class Service:
                 raise UserError(self.hide(f"{address} cannot be reached ({cause}); check --base-url")) from None
             raise Trouble("retry", self.hide(f"{type(cause).__name__}: {cause}")) from None
         self.replied = True
+        headers = {name.lower(): self.hide(value) for name, value in headers.items()}
         return read_reply(status, self.hide(content.decode("utf-8", "replace")), headers, sent)
 
     def hide(self, text: str) -> str:
         """No text from outside brings the key into a file or onto the screen."""
-        return text.replace(self.key, "[key]") if len(self.key) >= 8 else text
+        if len(self.key) < 8:
+            return text
+        return text.replace(self.key, "[key]").replace(self.key.replace("/", "\\/"), "[key]")  # as JSON may write it
 
     def drop(self, trouble: Trouble) -> None:
         """Goes on without a refused parameter, for the whole run."""

@@ -3021,8 +3021,9 @@ class Service:
         return reply
 
     def _without_key(self, text: str) -> str:
-        """What a server says, in case it repeats the key (the placeholders of local servers, EMPTY and the like, are too short to hide)."""
-        return text.replace(self.key, "***") if len(self.key) >= 8 else text
+        """What a server says, in case it repeats the key, as it is or as JSON may write it (the placeholders of local servers, EMPTY and the
+        like, are too short to hide)."""
+        return text.replace(self.key, "***").replace(self.key.replace("/", "\\/"), "***") if len(self.key) >= 8 else text
 
     def _refuse(self, status: int, error: Any, message: str, sent: Row) -> None:
         """What another 4xx means: a parameter to leave out, a model that is not there, or a request this server can't take."""

@@ -97,3 +97,42 @@ def test_a_tool_argument_that_no_file_can_hold_is_told_to_the_model(tmp_path: Pa
         sane(ask(tmp_path, server), 0)
     (row,) = read_jsonl(tmp_path / "yanıtlar.jsonl")
     assert row["status"] == "ok" and "ara" in row["tool_calls"][0]["output"]
+
+
+# -- the key ----------------------------------------------------------------------------------
+
+KEY = "sk-gizli/AnahtarX9+Q="                           # a slash, which JSON may write as \\/
+
+
+def leaks(folder: Path, *runs: Ran) -> list[str]:
+    """Where the key stands: in what a command printed, or in a file."""
+    return [ran.err for ran in runs if "AnahtarX9" in ran.out + ran.err] + [str(p) for p in folder.rglob("*") if p.is_file() and b"AnahtarX9" in p.read_bytes()]
+
+
+@pytest.mark.parametrize("status", [200, 307, 400, 401, 402, 403, 404, 413, 429, 500])
+def test_a_server_that_repeats_the_key_brings_it_nowhere(tmp_path: Path, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr("score.BACKOFF", 0.01)
+    monkeypatch.setattr("run.BACKOFF", 0.01)
+    runs = []
+    for written in (KEY, KEY.replace("/", r"\/")):
+        said = Reply(status, '{"error": {"message": "kötü anahtar: %s", "code": "%s", "param": "%s"}}' % (written, written, written),
+                     {"Location": f"http://127.0.0.1:9/{KEY}", "X-Key": KEY})
+        for command, good in ((judge, verdict("PASS", [True], reason=KEY, served=KEY)), (ask, chat(f"Anahtar {KEY}", model=KEY, reasoning=KEY))):
+            for script in ([said, said, Reply(401, said.body)], [good], [good, said, good]):
+                with JudgeServer(script) as server:
+                    runs.append(command(tmp_path, server))
+                assert all(request.headers["authorization"] == f"Bearer {KEY}" for request in server.requests)
+    for ran in runs:
+        sane(ran, 0, 1, 2, 3)
+    runs += [run_here(*command) for command in (("report", tmp_path / "kararlar.jsonl", "--data", tmp_path / "sorular.jsonl", "--html", tmp_path / "p.html"),
+                                                ("check", tmp_path / "kararlar.jsonl"), ("judge", "--golden", "--batch-out", tmp_path / "b.jsonl"))]
+    assert leaks(tmp_path, *runs) == []
+
+
+@pytest.mark.parametrize("command", [judge, ask])
+def test_a_redirect_to_another_host_is_refused_and_nothing_is_sent_there(tmp_path: Path, command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with MockServer([chat()]) as other, MockServer([Reply(308, b"", {"Location": other.url + "/chat/completions"})]) as server:
+        sane(command(tmp_path, server), 1)
+    assert other.requests == [] and len(server.requests) >= 1
