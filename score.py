@@ -245,6 +245,8 @@ def _parsed(raw: bytes) -> tuple[Any, str]:
 def open_file(path: Path) -> BinaryIO:
     """Open for reading ("-" is standard input), or say in a sentence why not."""
     if str(path) == "-":
+        if sys.stdin.buffer.closed:
+            raise InputError("-: this command reads its input twice, and standard input can be read once; give a file", 2)
         return sys.stdin.buffer
     try:
         if path.is_dir():
@@ -890,7 +892,7 @@ def _read_folder(path: Path, suite: str, questions: Mapping[str, Row], problems:
             say(f"{file}: notice: left out; expected NAME/QUESTION.md or NAME/QUESTION.ATTEMPT.txt")
             continue
         question_id, dot, attempt = file.stem.rpartition(".")
-        numbered = bool(dot) and file.stem not in questions and attempt.isdecimal() and int(attempt) >= 1
+        numbered = bool(dot) and file.stem not in questions and attempt.isdecimal() and len(attempt) < 10 and int(attempt) >= 1
         yield Answer(suite, file.parent.name if file.parent != path else path.resolve().name, question_id if numbered else file.stem,
                      int(attempt) if numbered else 1, _read_text(file), "ok", str(file), {}), True
     if not files:
@@ -964,7 +966,7 @@ def _read_long(path: Path, suite: str, reader: Any, columns: dict[str, int], pro
         attempt, status = value.get("attempt", ""), fold(value.get("status", "")) or "ok"
         if not value.get("question_id"):
             problems.add(where, "has no question; expected its id")
-        elif attempt and not (attempt.isdecimal() and int(attempt) >= 1):
+        elif attempt and not (attempt.isdecimal() and len(attempt) < 10 and int(attempt) >= 1):
             problems.add(where, f"the attempt is {shown(attempt)}; expected a whole number from 1")
         elif status not in STATUSES:
             problems.add(where, f"the status is {shown(status)}; expected one of {', '.join(STATUSES)}")
@@ -4863,11 +4865,11 @@ def make_job(args: argparse.Namespace) -> Job:
 def suite_of_input(args: argparse.Namespace) -> str:
     """irac or kategori: by the user's question file, else by the first answer."""
     if args.data:
-        return suite_of(next(read_rows(Path(args.data)))[1]) or "irac"
+        return suite_of(next(read_rows(Path(args.data)), (0, {}))[1]) or "irac"
     first = Path(args.answers[0])
     if first.suffix.lower() != ".jsonl" or not first.is_file():
         return "irac"
-    row = next(read_rows(first))[1]
+    row = next(read_rows(first), (0, {}))[1]
     return str(row.get("suite") or ("kategori" if _suite_with(str(row.get("question_id")), "irac") == "kategori" else "irac"))
 
 
@@ -4875,7 +4877,9 @@ def read_rubrics(path: Path) -> Row:
     """The six rubrics of suite kategori, from the file beside the questions."""
     path = path if path.exists() else HERE / "data" / path.name
     with open_file(path) as file:
-        rubrics = parse_json(file.read().decode("utf-8"))
+        rubrics, reason = _parsed(file.read())
+    if reason or not isinstance(rubrics, dict):
+        raise InputError(f"{path}: {reason or 'is ' + shown(rubrics)}; expected an object with the rubrics of {', '.join(CATEGORIES)}")
     for category in CATEGORIES:
         rubric = rubrics.get(category)
         if not isinstance(rubric, dict) or not all(_is_text(rubric.get(f)) for f in ("name_tr", "measures", "3", "2", "1", "0")):
@@ -4981,6 +4985,8 @@ def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> 
         if wrong:
             problems.add(f"{name}:{line}", wrong)
     problems.refuse()
+    if not any(answered.values()):
+        raise InputError(f"no verdict rows in {', '.join(names)}")
     for suite, (path, rows) in found.items():
         say_unasked(path, rows.questions, answered[suite])
     if judge and others and not taken:
@@ -5127,7 +5133,8 @@ def check_file(path: Path, law: Statutes | None) -> tuple[str, list[tuple[str, s
     if "verdict" in first or first.get("row") == "attempt":
         return f"verdict rows, {sum(1 for _ in read_rows(path))}, suites {', '.join(read_verdicts([str(path)], None, None))}", []
     if "question_id" in first:
-        suites = Counter(str(row.get("suite") or _suite_with(str(row.get("question_id")), "") or "?") for _, row in read_rows(path))
+        named = (str(row.get("suite") or _suite_with(str(row.get("question_id")), "")) for _, row in read_rows(path))
+        suites = Counter(suite if suite in DATA_FILES else "?" for suite in named)
         for s in suites.keys() & DATA_FILES:
             read_answers([str(path)], s, read_questions(data_path(s, None), s))
         unknown = [("question_id", f"{suites['?']} answers belong to no question in data/")] if suites["?"] else []

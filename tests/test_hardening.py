@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import DATA, Ran, Row, read_jsonl, run_here, write_jsonl
+from conftest import DATA, Ran, Row, read_jsonl, run_here, run_score, write_jsonl
 from judge_server import JudgeServer, plain_answers, plain_questions, verdict
 from mock_server import MockServer, Reply, call, chat, error
 
@@ -136,3 +136,41 @@ def test_a_redirect_to_another_host_is_refused_and_nothing_is_sent_there(tmp_pat
     with MockServer([chat()]) as other, MockServer([Reply(308, b"", {"Location": other.url + "/chat/completions"})]) as server:
         sane(command(tmp_path, server), 1)
     assert other.requests == [] and len(server.requests) >= 1
+
+
+# -- odd files --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [
+    ["judge", "{torn}", "-o", "{tmp}/v.jsonl"], ["judge", "{torn}", "--data", "{torn}", "-o", "{tmp}/v.jsonl"], ["facts", "{torn}"], ["report", "{torn}"],
+    ["compare", "{torn}"], ["agree", "{torn}", "{torn}"], ["check", "{torn}"]])
+def test_a_file_of_one_torn_line_is_no_score_and_said(tmp_path: Path, arguments: list[str]) -> None:
+    torn = tmp_path / "torn.jsonl"
+    torn.write_text('{"question_id": "x', encoding="utf-8")
+    sane(run_here(*(a.format(torn=torn, tmp=tmp_path) for a in arguments)), 1, 2)
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{", b"1", b'"a"', b"", b"\xff\xfe", b'{"issue_spotting": 3}', b"[" * 5000])
+def test_rubrics_that_are_none_are_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "r.json").write_bytes(content)
+    ran = run_here("check", tmp_path / "r.json")
+    sane(ran, 1)
+    assert "r.json: " in ran.err and "expected" in ran.err and len(ran.err) < 600
+
+
+def test_an_attempt_of_thousands_of_digits_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"soru;cevap;deneme\n1;Yedi gün.;{'9' * 5000}\n", encoding="utf-8")
+    ran = run_here("facts", tmp_path / "a.csv")
+    sane(ran, 1)
+    assert "a.csv:2: the attempt is" in ran.err and len(ran.err) < 300
+
+
+@pytest.mark.parametrize("suite", [["a"], "baska", {"a": 1}, 7])
+def test_check_names_a_suite_that_there_is_not(tmp_path: Path, suite: Any) -> None:
+    ran = run_here("check", write_jsonl(tmp_path / "a.jsonl", [{**ANSWER, "suite": suite}]))
+    assert ran.code == 1 and "1 answers belong to no" in ran.out
+
+
+@pytest.mark.parametrize("command", [["check", "-"], ["report", "-", "--html", "{tmp}/p.html"], ["agree", "-", "-"]])
+def test_standard_input_that_would_be_read_twice_is_refused(tmp_path: Path, command: list[str]) -> None:
+    sane(run_score(*(a.format(tmp=tmp_path) for a in command), stdin=(EXAMPLES / "kategori_verdicts.jsonl").read_bytes()), 2)
