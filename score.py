@@ -5245,6 +5245,11 @@ def add_judge_options(add: Callable[..., argparse.Action]) -> None:
     add("--golden", action="store_true", help="check a judge on answers with known verdicts")
 
 
+def leave_stdout() -> None:
+    """What is still to be printed goes nowhere, so that the interpreter does not trip over it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; give its exit code."""
     for stream in (sys.stdout, sys.stderr):
@@ -5253,7 +5258,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8" if is_ascii else stream.encoding, errors="backslashreplace")
     args = parser().parse_args(argv)
     try:
-        return int(args.run(args))
+        code = int(args.run(args))
+        sys.stdout.flush()
+        return code
     except InputError as error:
         for line in error.lines:
             say(f"score.py: {line}")
@@ -5262,8 +5269,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         say("score.py: interrupted")
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        leave_stdout()
         return 0
+    except OSError as error:                                # a full disk behind standard output, most likely
+        say(f"score.py: the output cannot be written ({error})")
+        leave_stdout()
+        return 1
 
 
 if __name__ == "__main__":

@@ -6,11 +6,14 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import DATA, Ran, Row, read_jsonl, run_here, run_score, write_jsonl
+from conftest import DATA, ROOT, Ran, Row, read_jsonl, run_here, run_score, write_jsonl
 from judge_server import JudgeServer, plain_answers, plain_questions, verdict
 from mock_server import MockServer, Reply, call, chat, error
 
@@ -174,3 +177,16 @@ def test_check_names_a_suite_that_there_is_not(tmp_path: Path, suite: Any) -> No
 @pytest.mark.parametrize("command", [["check", "-"], ["report", "-", "--html", "{tmp}/p.html"], ["agree", "-", "-"]])
 def test_standard_input_that_would_be_read_twice_is_refused(tmp_path: Path, command: list[str]) -> None:
     sane(run_score(*(a.format(tmp=tmp_path) for a in command), stdin=(EXAMPLES / "kategori_verdicts.jsonl").read_bytes()), 2)
+
+
+# -- disks ------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.parametrize("command", [["report", EXAMPLES / "kategori_verdicts.jsonl"], ["check", DATA / "kategori.jsonl"],
+                                     ["cite", EXAMPLES / "dilekce.txt"], ["facts", EXAMPLES / "sinif.csv", "--explain"]])
+def test_a_full_disk_behind_standard_output_is_said(command: list[object]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([sys.executable, str(ROOT / "score.py"), *map(str, command)], stdout=full, stderr=subprocess.PIPE, timeout=60)
+    sane(Ran(done.returncode, "", done.stderr.decode()), 1)
+    assert b"No space left on device" in done.stderr
