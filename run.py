@@ -818,6 +818,11 @@ async def connect_and_ask(plan: Plan, url: str, key: str, jobs: list[tuple[Quest
 # == Command line =============================================================================
 
 
+def plain_name(name: str) -> str:
+    """A name from the command line as text, also under LC_ALL=C; bytes that are no UTF-8 become U+FFFD."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
 def whole(text: str) -> int:
     """A whole number from 1."""
     value = int(text)
@@ -833,10 +838,10 @@ def parser() -> argparse.ArgumentParser:
     )
     add = p.add_argument
     add("--data", type=Path, required=True, metavar="FILE", help="questions, JSON Lines")
-    add("--model", required=True, metavar="NAME", help="the model, as its server calls it")
+    add("--model", required=True, type=plain_name, metavar="NAME", help="the model, as its server calls it")
     add("--base-url", default="https://api.openai.com/v1", metavar="URL", help="default: %(default)s")
     add("-o", "--output", type=Path, required=True, metavar="FILE", help="answers; an old file is continued")
-    add("--label", metavar="NAME", help="the name in the answers and on the board (default: --model)")
+    add("--label", type=plain_name, metavar="NAME", help="the name in the answers and on the board (default: --model)")
     add("--key-env", default="OPENAI_API_KEY", metavar="NAME", help="variable with the key (default: %(default)s)")
     add("--system", type=Path, metavar="FILE", help="a system prompt (default: none)")
     add("--tools", action="append", default=[], metavar="FILE.py[=ARGUMENT]", help="tools; repeatable")

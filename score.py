@@ -258,6 +258,11 @@ def open_file(path: Path) -> BinaryIO:
         raise InputError(f"{path}: cannot be read ({error.strerror})", 2) from None
 
 
+def plain_name(name: str) -> str:
+    """A name as the system gives it (of a file, in an argument) as text, also under LC_ALL=C; bytes that are no UTF-8 become U+FFFD."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
 class LazyPattern:
     """A regular expression that is compiled when it is first used: `--help` need not wait for all of them."""
 
@@ -849,7 +854,7 @@ def _read_jsonl(path: Path, suite: str, problems: Problems) -> Iterator[tuple[An
     for line, row in read_rows(path):
         where = f"{name}:{line}"
         question_id, text = row.get("question_id"), row.get("answer")
-        model, attempt, status = row.get("model", path.stem), row.get("attempt"), row.get("status") or "ok"
+        model, attempt, status = row.get("model", plain_name(path.stem)), row.get("attempt"), row.get("status") or "ok"
         if text is None and status in NO_ANSWER:
             text = ""
         bad = [problem for problem in (
@@ -891,9 +896,10 @@ def _read_folder(path: Path, suite: str, questions: Mapping[str, Row], problems:
         if file.suffix.lower() not in (".md", ".txt") or len(file.relative_to(path).parts) > 2:
             say(f"{file}: notice: left out; expected NAME/QUESTION.md or NAME/QUESTION.ATTEMPT.txt")
             continue
-        question_id, dot, attempt = file.stem.rpartition(".")
-        numbered = bool(dot) and file.stem not in questions and attempt.isdecimal() and len(attempt) < 10 and int(attempt) >= 1
-        yield Answer(suite, file.parent.name if file.parent != path else path.resolve().name, question_id if numbered else file.stem,
+        stem = plain_name(file.stem)
+        question_id, dot, attempt = stem.rpartition(".")
+        numbered = bool(dot) and stem not in questions and attempt.isdecimal() and len(attempt) < 10 and int(attempt) >= 1
+        yield Answer(suite, plain_name((file.parent if file.parent != path else path.resolve()).name), question_id if numbered else stem,
                      int(attempt) if numbered else 1, _read_text(file), "ok", str(file), {}), True
     if not files:
         problems.add(str(path), "has no answers; expected NAME/QUESTION.md or NAME/QUESTION.ATTEMPT.txt")
@@ -971,7 +977,7 @@ def _read_long(path: Path, suite: str, reader: Any, columns: dict[str, int], pro
         elif status not in STATUSES:
             problems.add(where, f"the status is {shown(status)}; expected one of {', '.join(STATUSES)}")
         else:
-            yield Answer(suite, value.get("model") or path.stem, value["question_id"], int(attempt or 1), value.get("answer", ""), status, where,
+            yield Answer(suite, value.get("model") or plain_name(path.stem), value["question_id"], int(attempt or 1), value.get("answer", ""), status, where,
                          {}), not attempt
 
 
@@ -2503,7 +2509,7 @@ def paired_note(name: str, first: str, differences: Sequence[Fraction], p: Fract
 
 def signature(suite: str, data: Path | None, **settings: object) -> str:
     """What a reader needs to make the same number again: suite, data and its hash, settings, version; and a short form that names it."""
-    file = f"; data {data.name} {hashlib.sha256(data.read_bytes()).hexdigest()[:12]}" if data else ""
+    file = f"; data {plain_name(data.name)} {hashlib.sha256(data.read_bytes()).hexdigest()[:12]}" if data else ""
     long = f"terazi {VERSION}; suite {suite}{file}" + "".join(f"; {name} {value}" for name, value in settings.items())
     return f"signature: {long}; short {VERSION}-{suite.replace(', ', '+')}-{short_hash(long)[:12]}"
 
@@ -5178,7 +5184,7 @@ def at_least_one(text: str) -> int:
 # The same option is the same in every command.
 SHARED: dict[str, dict[str, Any]] = {
     "--data": {"metavar": "FILE", "help": "your own questions (default: the file in data/)"},
-    "--judge": {"metavar": "MODEL", "help": "take the rows of this judge only"},
+    "--judge": {"type": plain_name, "metavar": "MODEL", "help": "take the rows of this judge only"},
     "--attempts": {"type": at_least_one, "metavar": "K", "help": "attempts a question (default: the highest in the rows)"},
     "--format": {"choices": ("text", "md", "csv", "json"), "default": "text", "help": "how to print (default: text)"},
 }
@@ -5210,12 +5216,12 @@ def parser() -> argparse.ArgumentParser:
     add("--weights", metavar="M/P/G/C", help="weights of met, pass^k, grounding, completed (default: 0.5/0.3125/0.125/0.0625)")
     add = command(cmd_compare, "two models, two runs or two rubrics, with interval and tests", *SHARED)
     add("verdicts", nargs="+", help="one file with two models, or two files")
-    add("--models", nargs=2, metavar="MODEL", help="the two to compare, where there are more")
+    add("--models", nargs=2, type=plain_name, metavar="MODEL", help="the two to compare, where there are more")
     add("--rubrics", action="store_true", help="the files hold verdicts on the same answers under two rubrics")
     add = command(cmd_agree, "agreement of two judges on the same answers", "--format")
     add("first", help="verdict rows of the first judge")
     add("second", help="verdict rows of the second")
-    add("--judges", nargs=2, metavar="JUDGE", help="which judge of each file, where there are several")
+    add("--judges", nargs=2, type=plain_name, metavar="JUDGE", help="which judge of each file, where there are several")
     add = command(cmd_cite, "find the references in a Turkish legal text")
     add("file", help="a text, or - for standard input; with --json, lines {id, text}")
     add("--json", action="store_true", help="read and write JSON Lines")
@@ -5231,9 +5237,9 @@ def add_judge_options(add: Callable[..., argparse.Action]) -> None:
     add("answers", nargs="*", help="answers: .jsonl, .csv or a folder NAME/QUESTION.md")
     add("-o", "--output", metavar="FILE", help="verdict rows; run again with the same file to go on")
     add("--suite", choices=("irac", "kategori"), help="default: worked out from the answers")
-    add("--judge", metavar="MODEL", help=f"judge of suite irac (default: {JUDGE})")
-    add("--graders", nargs=2, default=list(GRADERS), metavar="MODEL", help="graders of suite kategori")
-    add("--tiebreak", default=TIEBREAK, metavar="MODEL", help="third grader of suite kategori")
+    add("--judge", type=plain_name, metavar="MODEL", help=f"judge of suite irac (default: {JUDGE})")
+    add("--graders", nargs=2, type=plain_name, default=list(GRADERS), metavar="MODEL", help="graders of suite kategori")
+    add("--tiebreak", type=plain_name, default=TIEBREAK, metavar="MODEL", help="third grader of suite kategori")
     add("--base-url", default=BASE_URL, metavar="URL", help=f"any OpenAI-compatible service (default: {BASE_URL})")
     add("--key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable with the key (default: OPENAI_API_KEY)")
     add("--concurrency", type=at_least_one, default=16, metavar="N", help="calls in flight (default: 16)")

@@ -190,3 +190,24 @@ def test_a_full_disk_behind_standard_output_is_said(command: list[object]) -> No
         done = subprocess.run([sys.executable, str(ROOT / "score.py"), *map(str, command)], stdout=full, stderr=subprocess.PIPE, timeout=60)
     sane(Ran(done.returncode, "", done.stderr.decode()), 1)
     assert b"No space left on device" in done.stderr
+
+
+# -- platforms --------------------------------------------------------------------------------
+
+C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="file names are bytes on POSIX only")
+@pytest.mark.parametrize(("environment", "name", "model"), [({}, b"\xff-g\xc3\xbcl", "\ufffd-gül"), (C_LOCALE, "gül".encode(), "gül")])
+def test_a_name_in_any_bytes_under_any_locale_becomes_text(tmp_path: Path, environment: dict[str, str], name: bytes, model: str) -> None:
+    shown = os.fsdecode(name)
+    answers = write_jsonl(tmp_path / f"{shown}.jsonl", [ANSWER])
+    (tmp_path / "papers" / shown).mkdir(parents=True)
+    (tmp_path / "papers" / shown / "1.md").write_text("Yedi gün.", encoding="utf-8")
+    for given in (answers, tmp_path / "papers"):
+        ran = run_score("facts", given, "-o", tmp_path / "v.jsonl", "--explain-dir", tmp_path / "pages", "--data", DATA / "iik_bench.jsonl", **environment)
+        sane(ran, 0)
+        assert {row["model"] for row in read_jsonl(tmp_path / "v.jsonl")} == {model}
+    ran = run_score("judge", EXAMPLES / "irac_answers.jsonl", "--judge", shown, "--batch-out", tmp_path / "b.jsonl", **environment)
+    sane(ran, 0)
+    assert json.loads((tmp_path / "b.jsonl").read_bytes().partition(b"\n")[0])["body"]["model"] == model
