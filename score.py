@@ -4765,10 +4765,11 @@ def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
     """One Markdown file a name; names that are no file names get safe ones."""
     taken: set[str] = set()
     for name, page in pages.items():
-        safe = re.sub(r"[^\w .-]", "_", name).strip(" .")[:100] or "adsız"
-        safe = os.fsdecode(safe.encode(sys.getfilesystemencoding(), "replace")).replace("?", "_")        # under LC_ALL=C
-        while safe.casefold() in taken or safe.upper() in ("CON", "PRN", "AUX", "NUL"):
-            safe += "_"
+        plain = re.sub(r"[^\w .-]", "_", unicodedata.normalize("NFC", name)).strip(" .")[:50] or "adsız"     # 50: at most 200 bytes
+        plain = os.fsdecode(plain.encode(sys.getfilesystemencoding(), "replace")).replace("?", "_")      # under LC_ALL=C
+        if re.match(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", plain, re.IGNORECASE):          # Windows keeps these for devices
+            plain = f"_{plain}"
+        safe = next(s for n in itertools.count(1) if (s := plain if n == 1 else f"{plain} ({n})").casefold() not in taken)
         taken.add(safe.casefold())
         write_whole(folder / f"{safe}.md", page)
     say(f"{len(pages)} pages written to {folder}")

@@ -7,8 +7,10 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +213,40 @@ def test_a_name_in_any_bytes_under_any_locale_becomes_text(tmp_path: Path, envir
     ran = run_score("judge", EXAMPLES / "irac_answers.jsonl", "--judge", shown, "--batch-out", tmp_path / "b.jsonl", **environment)
     sane(ran, 0)
     assert json.loads((tmp_path / "b.jsonl").read_bytes().partition(b"\n")[0])["body"]["model"] == model
+
+
+# -- names that become files ------------------------------------------------------------------
+
+NAMES = ["../../x", "a/b", "a\\\\b", "A_B", "a:b", "CON", "con", "nul.txt", "COM1", "lpt9.x", "", "   ", "...", ".", "..", "-rf", "~", "$(id)", "Ali", "ALİ", "ali", "Ali.",
+         "Ayşe", "Ays\u0327e", "ş" * 300, "ş" * 300 + "2", "漢" * 300, "\U0001f600" * 99, "a\nb", "a\u202eb", *("?" * n for n in range(1, 40))]
+RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)|.*[. ]$|.*[<>:\"/\\\\|?*\0-\x1f]", re.IGNORECASE)
+
+
+def test_any_name_gets_a_page_of_its_own_inside_the_folder(tmp_path: Path) -> None:
+    names = [name for name in NAMES if name.strip()]
+    answers = write_jsonl(tmp_path / "a.jsonl", [{**ANSWER, "model": name} for name in names])
+    sane(run_here("facts", answers, "--explain-dir", tmp_path / "in" / "pages"), 0)
+    pages = list((tmp_path / "in" / "pages").iterdir())
+    assert len(pages) == len(names) == len({unicodedata.normalize("NFC", p.name).casefold() for p in pages})
+    assert not [p.name for p in pages if RESERVED.match(p.name) or p.suffix != ".md" or p.name.startswith(".") or len(os.fsencode(p.name)) > 240]
+    assert sorted(p.name for p in tmp_path.rglob("*") if p.parent != tmp_path / "in" / "pages") == ["a.jsonl", "in", "pages"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are POSIX's")
+def test_written_files_have_ordinary_modes_and_nothing_is_left_beside_them(tmp_path: Path) -> None:
+    answers = write_jsonl(tmp_path / "a.jsonl", [ANSWER])
+    before = os.umask(0o027)
+    try:
+        run_here("facts", answers, "-o", tmp_path / "v.jsonl", "--explain-dir", tmp_path / "pages")
+        run_here("report", tmp_path / "v.jsonl", "--html", tmp_path / "p.html")
+        run_here("judge", "--golden", "--batch-out", tmp_path / "b.jsonl")
+        with JudgeServer([verdict("PASS", [True])]) as server:
+            judge(tmp_path, server)
+        with MockServer([chat()]) as server:
+            ask(tmp_path, server)
+    finally:
+        os.umask(before)
+    made = {p.name: p.stat().st_mode & 0o777 for p in tmp_path.rglob("*") if p.name in
+            ("v.jsonl", "pages", "a.md", "p.html", "b.jsonl", "kararlar.jsonl", "yanıtlar.jsonl")}
+    assert made == {"v.jsonl": 0o640, "pages": 0o750, "a.md": 0o640, "p.html": 0o640, "b.jsonl": 0o640, "kararlar.jsonl": 0o640, "yanıtlar.jsonl": 0o640}
+    assert not [p for p in tmp_path.rglob(".*")]
