@@ -66,6 +66,7 @@ import argparse
 import asyncio
 import contextlib
 import email.utils
+import errno
 import hashlib
 import importlib.util
 import inspect
@@ -310,8 +311,13 @@ class Answers:
     def append(self, row: Json) -> None:
         """One row, one write: a kill leaves it whole, or torn at the file's end."""
         line = json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-        if self.file.write(line) != len(line):
-            raise UserError(f"{self.path}: the disk is full; make room and run the same command again")
+        try:
+            written = self.file.write(line)
+            if written < len(line):  # the disk is full: no torn row for another to be appended to
+                self.file.truncate(self.file.seek(0, os.SEEK_END) - written)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise UserError(f"{self.path}: cannot be written ({error.strerror}); make room and run the same command again") from None
         self.rows.append(row)
 
 

@@ -288,12 +288,17 @@ def to_json(row: object) -> str:
 
 
 def write_whole(path: Path, text: str | Iterable[str]) -> None:
-    """Write a file, given whole or in parts, whole or not at all."""
+    """Write a file, given whole or in parts, whole or not at all. A pipe or a device (/dev/null) is written to, never replaced."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    parts = [text] if isinstance(text, str) else text
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            with open(path, "w", encoding="utf-8", newline="\n") as file:
+                file.writelines(parts)
+            return
         with open(fresh, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines([text] if isinstance(text, str) else text)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, path)

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -250,3 +251,55 @@ def test_written_files_have_ordinary_modes_and_nothing_is_left_beside_them(tmp_p
             ("v.jsonl", "pages", "a.md", "p.html", "b.jsonl", "kararlar.jsonl", "yanıtlar.jsonl")}
     assert made == {"v.jsonl": 0o640, "pages": 0o750, "a.md": 0o640, "p.html": 0o640, "b.jsonl": 0o640, "kararlar.jsonl": 0o640, "yanıtlar.jsonl": 0o640}
     assert not [p for p in tmp_path.rglob(".*")]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe, answers = tmp_path / "pipe", write_jsonl(tmp_path / "a.jsonl", [ANSWER])
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        sane(run_here("facts", answers, "-o", pipe), 0)
+        got = reader.communicate(timeout=20)[0]
+    run_here("facts", answers, "-o", tmp_path / "v.jsonl")
+    assert pipe.is_fifo() and got == (tmp_path / "v.jsonl").read_bytes()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if os.name != "posix" or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("no small file system can be mounted here")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True, capture_output=True)
+
+
+def test_answers_on_a_full_disk_stay_whole_and_go_on_when_there_is_room(tmp_path: Path, small_disk: Path) -> None:
+    data = write_jsonl(tmp_path / "q.jsonl", [{"id": n, "soru": f"Soru {n}?"} for n in range(30)])
+    (small_disk / "ballast").write_bytes(b"x" * 30_000)
+    command = ("--data", data, "--model", "m", "-o", small_disk / "a.jsonl", "--attempts", 1)
+    with MockServer([chat("ğ" * 1000)]) as server:
+        ran = run_run_here(*command, "--base-url", server.url)
+        sane(ran, 1)
+        assert "a.jsonl: cannot be written (No space left on device)" in ran.err
+        rows = read_jsonl(small_disk / "a.jsonl")
+        assert 0 < len(rows) < 30 and (small_disk / "a.jsonl").read_bytes().endswith(b"\n")
+        (small_disk / "ballast").unlink()
+        (tmp_path / "a.jsonl").write_bytes((small_disk / "a.jsonl").read_bytes())
+        sane(run_run_here(*command[:5], tmp_path / "a.jsonl", *command[6:], "--base-url", server.url), 0)
+    assert sorted(row["question_id"] for row in read_jsonl(tmp_path / "a.jsonl")) == list(range(30))
+    assert read_jsonl(tmp_path / "a.jsonl")[:len(rows)] == rows
+
+
+@pytest.mark.parametrize("option", ["-o", "--explain-dir"])
+def test_a_whole_file_for_a_full_disk_leaves_the_old_one(tmp_path: Path, small_disk: Path, option: str) -> None:
+    answers = write_jsonl(tmp_path / "a.jsonl", [{**ANSWER, "attempt": n} for n in range(1, 300)])
+    output = small_disk / ("v.jsonl" if option == "-o" else "pages")
+    sane(run_here("facts", write_jsonl(tmp_path / "one.jsonl", [ANSWER]), option, output), 0)
+    before = {p: p.read_bytes() for p in small_disk.rglob("*") if p.is_file()}
+    (small_disk / "ballast").write_bytes(b"x" * 40_000)
+    ran = run_here("facts", answers, option, output)
+    sane(ran, 1)
+    assert "cannot be written (No space left on device)" in ran.err and {p: p.read_bytes() for p in before} == before
+    assert not list(small_disk.rglob(".*.tmp"))
