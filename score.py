@@ -3347,12 +3347,10 @@ def reply_objects(content: str) -> list[Row]:
     >>> reply_objects('<think>{"verdict": "PASS"}</think>Karar: ```json\\n{"verdict": "FAIL",}\\n```')
     [{'verdict': 'FAIL'}]
     """
-    lowered = content.lower()
-    closed = max(lowered.rfind(f"</{tag}>") for tag in ("think", "thinking", "reasoning"))
-    opened = max(lowered.rfind(f"<{tag}>") for tag in ("think", "thinking", "reasoning"))
-    if opened > closed:
+    tags = list(re.finditer(r"<(/?)(?:think|thinking|reasoning)>", content, re.IGNORECASE))     # not in content.lower(): "İ" gets longer there
+    if tags and not tags[-1][1]:
         return []                                           # never closed: all of it is a draft
-    text = content[content.find(">", closed) + 1:] if closed >= 0 else content
+    text = content[tags[-1].end():] if tags else content
     try:
         whole = LENIENT.decode(text.strip())
         return [whole] if isinstance(whole, dict) else []
@@ -3393,7 +3391,7 @@ def read_verdict(content: str, elements: int) -> Row | None:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    return str(_without_surrogates(value)) if isinstance(value, str) else ""
 
 
 def plain_verdict(value: Any) -> str | None:

@@ -20,6 +20,8 @@ from conftest import DATA, ROOT, Ran, Row, read_jsonl, run_here, run_score, writ
 from judge_server import JudgeServer, plain_answers, plain_questions, verdict
 from mock_server import MockServer, Reply, call, chat, error
 
+import score
+
 EXAMPLES = DATA / "examples"
 ESCAPE = "\x1b[31m\x9b2J\x1b]0;x\x07"                   # what steers a terminal
 ANSWER = {"question_id": 1, "answer": "Yedi gün."}
@@ -303,3 +305,15 @@ def test_a_whole_file_for_a_full_disk_leaves_the_old_one(tmp_path: Path, small_d
     sane(ran, 1)
     assert "cannot be written (No space left on device)" in ran.err and {p: p.read_bytes() for p in before} == before
     assert not list(small_disk.rglob(".*.tmp"))
+
+
+@pytest.mark.parametrize("draft", ["İİK m. 68 İcra " * 9, "ıİ" * 200, "\ufb03" * 50])
+def test_a_draft_in_turkish_capitals_is_cut_away_whole(draft: str) -> None:
+    reply = f'<think>{draft} {{"verdict": "PASS"}}</think>{{"verdict": "FAIL", "quote": "a > b"}}'
+    assert score.reply_objects(reply) == [{"verdict": "FAIL", "quote": "a > b"}]
+
+
+def test_half_a_letter_in_a_verdict_ends_no_run(tmp_path: Path) -> None:
+    with JudgeServer([chat(r'{"verdict": "PASS", "elements": [true], "quote": "\ud83d", "reason": "x\udc00"}')]) as server:
+        sane(judge(tmp_path, server), 0)
+    assert {row["reason"] for row in read_jsonl(tmp_path / "kararlar.jsonl") if row.get("judge")} == {"x\ufffd"}
