@@ -491,6 +491,7 @@ TENS = {"on": 10, "yirmi": 20, "otuz": 30, "kirk": 40, "elli": 50, "altmis": 60,
 SCALES = {"bin": 10**3, "milyon": 10**6, "milyar": 10**9}
 NUMBER_WORD = "|".join(sorted([*UNITS, *TENS, *SCALES, "yuz", "bucuk"], key=len, reverse=True))
 NUMBER_WORDS = lazy(NUMBER_WORD)
+LONGEST_NUMBER = 200             # signs; nobody means a longer one (a model that repeats itself writes it), and int() refuses thousands of digits
 NUMBER_TOKEN = rf"(?:\d+(?:[.,]\d+)*|(?:{NUMBER_WORD})+)"    # "1.500,00", "yedi", "onyedi"
 
 
@@ -503,6 +504,8 @@ def digits_value(token: str) -> Number | None:
     >>> [str(digits_value(t)) for t in ("1.500", "1500", "2,3", "1,234.56", "69.0000", "15.06.2012")]
     ['1500', '1500', '23/10', '30864/25', 'None', 'None']
     """
+    if len(token) > LONGEST_NUMBER:
+        return None
     if token.isdecimal():
         return int(token)
     if re.fullmatch(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d+", token):
@@ -644,7 +647,7 @@ def phrase(text: str) -> Phrase:
     letters = one_spaced(fold_letters(published))           # less is dropped of it than of `folded`: a probe must stand in both
     counted = count(folded)
     ending = UNIT_ENDING.get(counted.rsplit(" ", 1)[-1])
-    number = re.search(r"\d+(?:/(\d+))?", counted)
+    number = re.search(rf"\d{{1,{LONGEST_NUMBER}}}(?:/(\d{{1,{LONGEST_NUMBER}}}))?", counted)
     if not number:
         return Phrase(published, folded, folded if folded in letters else "", "", (), (), ending, False)
     stretches = [s.strip() for s in re.split(rf"[^a-z ]*\d[^a-z ]*|\b(?:{'|'.join(MONEY)})\b", counted)]
@@ -1272,6 +1275,8 @@ def number_value(written: str, money: bool = False) -> Number | None:
     >>> [str(number_value(n)) for n in ("18 bin 730", "on bes", "690 000", "iki bucuk", "bir yedi", "6,831")]
     ['18730', '15', '690000', '5/2', 'None', '6831/1000']
     """
+    if len(written) > LONGEST_NUMBER:
+        return None
     if written.isdigit():
         return int(written)
     written = re.sub(r"(?<=\d) (?=\d{3}(?!\d))|(?<=\d[.,])\s+(?=\d)", "", re.sub(r"(?<!mily)'?s?[ae]r(?=$|\s)", "", written))
@@ -3020,7 +3025,7 @@ class Service:
                              "there, set --base-url to the address you mean")
         if status == 200 and error:                          # a gateway that reports a fault in a good answer
             code = str(error.get("code")) if isinstance(error, dict) else ""
-            status = int(code) if code.isdecimal() and 400 <= int(code) < 600 else 502
+            status = int(code) if re.fullmatch(r"[45]\d\d", code, re.ASCII) else 502
         if status in FATAL or "insufficient_quota" in str(error):
             raise InputError(f"the server answered {status}: {FATAL.get(status, FATAL[402]).format(env=self.key_env)}; it says: {message}")
         if status in RETRIED or status >= 500:

@@ -317,3 +317,18 @@ def test_half_a_letter_in_a_verdict_ends_no_run(tmp_path: Path) -> None:
     with JudgeServer([chat(r'{"verdict": "PASS", "elements": [true], "quote": "\ud83d", "reason": "x\udc00"}')]) as server:
         sane(judge(tmp_path, server), 0)
     assert {row["reason"] for row in read_jsonl(tmp_path / "kararlar.jsonl") if row.get("judge")} == {"x\ufffd"}
+
+
+# -- answers that go astray -------------------------------------------------------------------
+
+DIGITS = "9" * 5000                                     # a model that repeats itself; more than int() takes
+
+
+@pytest.mark.parametrize("text", ["{} TL", "%{}", "TBK m. {}/{}", "m. 1-{}", "E. 2020/{} K. 2020/{}", "{} gün", "{}.{}.{}", "1.{},{} TL", "üç ({}) gün", "{}/{} oranında",
+                                  "yüzde {}", "binde {}", "{} Ocak 2020", "{} bin TL", "{},5 gün", "Özelge {}-{}[{}]"])
+def test_a_run_of_thousands_of_digits_stops_nothing(text: str) -> None:
+    astray = text.replace("{}", DIGITS)
+    score.references(astray)
+    for wanted in ("üç gün", "1500 TL", "yüzde yirmi", "2/3", astray[:600]):
+        list(score.hits(score.phrase(wanted), score.fold(f"{astray} ve 3 gün")))
+    assert [r.surface for r in score.references(f"{astray}. Süre üç gündür.")][-1:] == ["üç gündür"]
