@@ -2267,7 +2267,7 @@ def line_of(text: str, reference: Reference) -> int:
 
 def cite_row(row: dict[str, Any]) -> dict[str, Any]:
     """The `--json` row of a text: `{"id", "refs": [{"type", "surface", "start", "end", "norm"}]}`."""
-    return {"id": row["id"], "refs": [reference._asdict() for reference in references(row["text"])]}
+    return {"id": row.get("id"), "refs": [reference._asdict() for reference in references(row["text"])]}
 
 
 # == Statistics ====================================================================================

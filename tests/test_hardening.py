@@ -4,10 +4,12 @@ as a person or a machine meets it; the large runs of the same kinds are in tests
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import unicodedata
@@ -202,6 +204,39 @@ def test_a_full_disk_behind_standard_output_is_said(command: list[object]) -> No
 C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
+PYTHONS = sorted({str(path.resolve()) for path in [*Path.home().glob(".pyenv/versions/3.1?.*/bin/python"),
+                                                     *map(Path, filter(None, (shutil.which(f"python3.{n}") for n in range(10, 20))))] if "shims" not in path.parts})
+PLACES: list[dict[str, str]] = [{}, C_LOCALE, {"PYTHONIOENCODING": "cp1254", "PYTHONUTF8": "0"}]
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_python_in_every_place_writes_the_same_bytes(tmp_path: Path, python: str) -> None:
+    if subprocess.run([python, "-c", "import sys; sys.exit(sys.version_info < (3, 10))"], capture_output=True).returncode:
+        pytest.skip("it does not run, or is older than 3.10")
+    commands = ([str(EXAMPLES / "sinif.csv"), "-o", "v.jsonl", "--explain-dir", "pages"], [str(EXAMPLES / "kategori_verdicts.jsonl"), "--html", "p.html"])
+    made: set[bytes] = set()
+    for number, place in enumerate(PLACES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        said = b""
+        for name, arguments in zip(("facts", "report"), commands, strict=True):
+            flags = ["-S", "-W", "error", *([] if place else ["-I"])]           # -I leaves the environment out
+            done = subprocess.run([python, *flags, str(ROOT / "score.py"), name, *arguments], cwd=folder, env={**os.environ, **place}, capture_output=True)
+            assert done.returncode == 0 and b"Traceback" not in done.stderr and b"Warning" not in done.stderr, done.stderr.decode("utf-8", "replace")
+            said += done.stdout if "PYTHONIOENCODING" not in place else b""
+        made.add(b"".join(path.read_bytes() for path in (folder / "v.jsonl", folder / "p.html", *sorted((folder / "pages").iterdir()))))
+        if said:
+            assert "Şahbaz".encode() in said
+    assert len(made) == 1 and hashlib.sha256(made.pop()).hexdigest() == written_here(tmp_path)
+
+
+def written_here(folder: Path) -> str:
+    """The same by the interpreter that runs the tests."""
+    run_here("facts", EXAMPLES / "sinif.csv", "-o", folder / "v.jsonl", "--explain-dir", folder / "pages")
+    run_here("report", EXAMPLES / "kategori_verdicts.jsonl", "--html", folder / "p.html")
+    return hashlib.sha256(b"".join(path.read_bytes() for path in (folder / "v.jsonl", folder / "p.html", *sorted((folder / "pages").iterdir())))).hexdigest()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="file names are bytes on POSIX only")
 @pytest.mark.parametrize(("environment", "name", "model"), [({}, b"\xff-g\xc3\xbcl", "\ufffd-gül"), (C_LOCALE, "gül".encode(), "gül")])
 def test_a_name_in_any_bytes_under_any_locale_becomes_text(tmp_path: Path, environment: dict[str, str], name: bytes, model: str) -> None:
@@ -332,3 +367,51 @@ def test_a_run_of_thousands_of_digits_stops_nothing(text: str) -> None:
     for wanted in ("üç gün", "1500 TL", "yüzde yirmi", "2/3", astray[:600]):
         list(score.hits(score.phrase(wanted), score.fold(f"{astray} ve 3 gün")))
     assert [r.surface for r in score.references(f"{astray}. Süre üç gündür.")][-1:] == ["üç gündür"]
+
+
+def test_a_text_without_an_id_is_parsed_all_the_same(tmp_path: Path) -> None:
+    ran = run_here("cite", "--json", write_jsonl(tmp_path / "t.jsonl", [{"text": "TBK m. 344/1"}]))
+    assert ran.code == 0 and json.loads(ran.out)["id"] is None
+
+
+# -- the network ------------------------------------------------------------------------------
+
+WATCHED = """import runpy, sys
+def watch(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto", "socket.bind", "subprocess.Popen", "os.system"):
+        print("AUDIT", event, arguments[1:] if event == "socket.connect" else arguments, file=sys.stderr)
+sys.addaudithook(watch)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def watched(script: str, *arguments: object) -> list[str]:
+    """What a command connects to, looks up or starts, as Python's own audit hooks tell it."""
+    done = subprocess.run([sys.executable, "-c", WATCHED, str(ROOT / script), *map(str, arguments)], capture_output=True, timeout=120,
+                          env={**os.environ, "OPENAI_API_KEY": KEY, "PYTHONIOENCODING": "utf-8"})
+    assert done.returncode == 0, done.stderr.decode()
+    return [line for line in done.stderr.decode().splitlines() if line.startswith("AUDIT")]
+
+
+@pytest.mark.parametrize("command", [
+    ["facts", EXAMPLES / "sinif.csv", "-o", "{tmp}/v.jsonl"], ["report", EXAMPLES / "kategori_verdicts.jsonl", "--html", "{tmp}/p.html"],
+    ["compare", EXAMPLES / "kategori_verdicts.jsonl"], ["agree", EXAMPLES / "irac_verdicts.jsonl", EXAMPLES / "irac_verdicts_b.jsonl"],
+    ["cite", EXAMPLES / "dilekce.txt"], ["check", DATA / "kategori.jsonl"], ["judge", EXAMPLES / "irac_answers.jsonl", "--dry-run"],
+    ["judge", EXAMPLES / "irac_answers.jsonl", "--batch-out", "{tmp}/b.jsonl"]])
+def test_commands_that_judge_nothing_connect_to_nothing(tmp_path: Path, command: list[object]) -> None:
+    assert watched("score.py", *(str(a).format(tmp=tmp_path) for a in command)) == []
+
+
+def test_a_run_connects_to_its_base_url_only(tmp_path: Path) -> None:
+    pytest.importorskip("openai")
+    questions = plain_questions(1, 2)
+    data, answers = write_jsonl(tmp_path / "q.jsonl", questions), write_jsonl(tmp_path / "a.jsonl", plain_answers(questions))
+    with JudgeServer([verdict("PASS", [True])]) as server:
+        judged = watched("score.py", "judge", answers, "--data", data, "-o", tmp_path / "v.jsonl", "--base-url", server.url)
+    with MockServer([chat()]) as other:
+        asked = watched("run.py", "--data", data, "--model", "m", "-o", tmp_path / "r.jsonl", "--attempts", 1, "--base-url", other.url)
+    for lines, address in ((judged, server.root), (asked, other.root)):
+        port = address.rpartition(":")[2]
+        assert any("connect" in line for line in lines)
+        assert [line for line in lines if "socket" in line and f"'127.0.0.1', {port}" not in line] == []
