@@ -985,8 +985,8 @@ def _read_long(path: Path, suite: str, reader: Any, columns: dict[str, int], pro
         elif status not in STATUSES:
             problems.add(where, f"the status is {shown(status)}; expected one of {', '.join(STATUSES)}")
         else:
-            yield Answer(suite, value.get("model") or plain_name(path.stem), value["question_id"], int(attempt or 1), value.get("answer", ""), status, where,
-                         {}), not attempt
+            yield Answer(suite, value.get("model") or plain_name(path.stem), value["question_id"], int(attempt or 1), value.get("answer", ""), status,
+                         where, {}), not attempt
 
 
 def _read_wide(path: Path, suite: str, reader: Any, header: Sequence[str], columns: dict[str, int], wide: dict[int, str],
@@ -4867,6 +4867,8 @@ def read_key(name: str) -> str:
 def make_job(args: argparse.Namespace) -> Job:
     """Work out the suite and read questions, answers and sources."""
     suite = args.suite or suite_of_input(args)
+    if suite not in ("irac", "kategori"):
+        raise InputError(f"suite {shown(suite)} is not judged; expected irac or kategori (answers to iik are scored by `facts`)", 2)
     path = data_path(suite, args.data)
     questions = read_questions(path, suite)
     answers = read_answers(args.answers, suite, questions)

@@ -126,7 +126,7 @@ def test_a_server_that_repeats_the_key_brings_it_nowhere(tmp_path: Path, status:
     monkeypatch.setattr("run.BACKOFF", 0.01)
     runs = []
     for written in (KEY, KEY.replace("/", r"\/")):
-        said = Reply(status, '{"error": {"message": "kötü anahtar: %s", "code": "%s", "param": "%s"}}' % (written, written, written),
+        said = Reply(status, '{"error": {"message": "kötü anahtar: %s", "code": "%s", "param": "%s"}}'.replace("%s", written),
                      {"Location": f"http://127.0.0.1:9/{KEY}", "X-Key": KEY})
         for command, good in ((judge, verdict("PASS", [True], reason=KEY, served=KEY)), (ask, chat(f"Anahtar {KEY}", model=KEY, reasoning=KEY))):
             for script in ([said, said, Reply(401, said.body)], [good], [good, said, good]):
@@ -179,6 +179,14 @@ def test_an_attempt_of_thousands_of_digits_is_refused(tmp_path: Path) -> None:
 def test_check_names_a_suite_that_there_is_not(tmp_path: Path, suite: Any) -> None:
     ran = run_here("check", write_jsonl(tmp_path / "a.jsonl", [{**ANSWER, "suite": suite}]))
     assert ran.code == 1 and "1 answers belong to no" in ran.out
+
+
+@pytest.mark.parametrize("more", [{}, {"suite": "iik"}, {"suite": 1}, {"suite": ["a"]}])
+def test_answers_that_are_not_judged_are_refused_by_judge(tmp_path: Path, more: Row) -> None:
+    answers = write_jsonl(tmp_path / "a.jsonl", [{**ANSWER, **more}])
+    for options in ([], ["--data", DATA / "iik_bench.jsonl"]):
+        sane(run_here("judge", answers, *options, "-o", tmp_path / "v.jsonl"), 1, 2)
+    assert not (tmp_path / "v.jsonl").exists()
 
 
 @pytest.mark.parametrize("command", [["check", "-"], ["report", "-", "--html", "{tmp}/p.html"], ["agree", "-", "-"]])
@@ -261,7 +269,7 @@ RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)|.*[. ]$|.*[<>:\"/\\\
 
 
 def test_any_name_gets_a_page_of_its_own_inside_the_folder(tmp_path: Path) -> None:
-    names = [name for name in NAMES if name.strip()]
+    names = list(filter(str.strip, NAMES))
     answers = write_jsonl(tmp_path / "a.jsonl", [{**ANSWER, "model": name} for name in names])
     sane(run_here("facts", answers, "--explain-dir", tmp_path / "in" / "pages"), 0)
     pages = list((tmp_path / "in" / "pages").iterdir())
@@ -415,3 +423,22 @@ def test_a_run_connects_to_its_base_url_only(tmp_path: Path) -> None:
         port = address.rpartition(":")[2]
         assert any("connect" in line for line in lines)
         assert [line for line in lines if "socket" in line and f"'127.0.0.1', {port}" not in line] == []
+
+
+# -- the hub ----------------------------------------------------------------------------------
+
+
+def test_every_configuration_of_the_readme_loads_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    datasets = pytest.importorskip("datasets", reason="the loader of the hub is not installed")
+    front = (ROOT / "README.md").read_text(encoding="utf-8").split("---\n")[1]
+    configurations = dict(zip(re.findall(r"config_name: (\S+)", front), re.findall(r"path: (\S+)", front), strict=True))
+    assert set(configurations) == {"irac", "kategori", "iik"}
+    for name, path in configurations.items():
+        loaded = datasets.load_dataset(str(ROOT), name, split="test", cache_dir=str(tmp_path))
+        rows = read_jsonl(ROOT / path)
+        assert loaded.num_rows == len(rows) and loaded.column_names == list(rows[0])
+        assert [list(map(str, loaded[column])) == [str(row[column]) for row in rows] for column in ("id", "question" if "question" in rows[0] else "soru")] == [True, True]
+        if name == "irac":
+            assert [[[element.get("check") for element in criterion["elements"]] for criterion in row["criteria"]] for row in loaded] == [
+                [[element.get("check") for element in criterion["elements"]] for criterion in row["criteria"]] for row in rows]

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
-import io
 import json
 import os
 import random
@@ -25,7 +24,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -33,7 +31,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "bench")]
+from bench_report import write_rows  # noqa: E402
 from conftest import read_jsonl, write_jsonl  # noqa: E402
+from fuzz import fuzz  # noqa: E402
 from judge_server import JudgeServer, plain_answers, plain_questions, steady  # noqa: E402
 from mock_server import MockServer, Reply, Request, chat, error  # noqa: E402
 
@@ -75,6 +75,7 @@ def products(folder: Path, questions: int, criteria: int, script: Callable[[Requ
     iik = read_jsonl(ROOT / "data" / "iik_bench.jsonl")
     papers = write_jsonl(folder / "papers.jsonl", [{"question_id": q["id"], "model": f"m{n}", "answer": q["referans_cevap"][n:] * 3} for q in iik for n in range(students)])
     with JudgeServer(script) as judge, MockServer(answer) as model:
+        judge._http.handle_error = model._http.handle_error = lambda *_: None       # a killed client is no news
         yield {"judge": ([*SCORE, "judge", answers, "--data", data, "-o", folder / "v.jsonl", "--base-url", judge.url], folder / "v.jsonl"),
                "run.py": ([*RUN, "--data", plain, "--model", "m", "-o", folder / "r.jsonl", "--base-url", model.url, "--attempts", 1], folder / "r.jsonl"),
                "facts": ([*SCORE, "facts", papers, "-o", folder / "f.jsonl"], folder / "f.jsonl")}
@@ -105,7 +106,7 @@ def kill(kills: int, chance: random.Random) -> None:
                 done[product] += process.wait() != 0
                 left = output.read_bytes() if output.exists() else b""
                 torn[product] += bool(left) and not left.endswith(b"\n")
-                if product == "facts" and left not in (before or b"", *([left] if rows(output) == calm[product] else [])):
+                if product == "facts" and left != (before or b"") and rows(output) != calm[product]:
                     wrong(f"facts -o left a file that is neither the old nor the new one ({len(left)} bytes)")
             ended = run(command)
             if ended.returncode or "Traceback" in ended.stderr:
@@ -216,7 +217,6 @@ def without_refused(of: Counter[str]) -> Counter[str]:
 
 
 def scale(models: int) -> None:
-    from bench_report import write_rows
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         verdicts, answers = folder / "verdicts.jsonl", folder / "answers.jsonl"
@@ -241,148 +241,6 @@ def scale(models: int) -> None:
                  wall_s=round(time.monotonic() - begun, 1), cpu_s=round(usage.ru_utime + usage.ru_stime, 1), peak_MiB=round(usage.ru_maxrss / 1024))
 
 
-# -- fuzz -------------------------------------------------------------------------------------
-
-PIECES = ["\"", "\\", "{", "}", "[", "]", ",", ":", ";", "\n", "\r", "\t", "\0", "null", "true", "NaN", "1e999", "-1", "9" * 5000, "\\ud83d", "\ufeff", "\u2028", "\u200b",
-          "\xad", "İ", "ı", "ﬁ", "²", "٣", "½", "<think>", "</think>", "```json", "E. ", "K. ", "2020/1", "m. ", "TBK", "Yargıtay 3. HD", "üç", "yüz", "on ", " bin", "%", "₺", ".",
-          "/", "-", "(", ")", "’", "günü", "değildir", "PASS", "FAIL", "[" * 2000, '{"a":' * 500, "verdict", "elements", "http://", "::", "GMT", "1" * 400, "\ud800", "𝟑"]
-
-
-def mutated(seeds: Sequence[str], chance: random.Random) -> str:
-    """A seed with one to six changes: a stretch dropped, doubled, moved or taken from another seed, a sign changed, a piece put in."""
-    text = chance.choice(seeds)
-    for _ in range(chance.randint(1, 6)):
-        at, end = sorted((chance.randint(0, len(text)), chance.randint(0, len(text))))
-        end = min(end, at + chance.choice((1, 3, 20, 200)))
-        other = chance.choice(seeds)
-        start = chance.randint(0, len(other))
-        put = (lambda: "", lambda: text[at:end] * 2, lambda: other[start:start + 40], lambda: chr(chance.randrange(0x3000)), lambda: chance.choice(PIECES))  # noqa: B023
-        text = (text[:at] + chance.choice(put)() + text[end:])[:6000]
-    return text
-
-
-def targets() -> Iterator[tuple[str, float, list[str], Callable[[str], object]]]:
-    """What is fuzzed: name, share of all inputs, seeds, and a function that may return or raise what is documented."""
-    import score
-    allowed = (score.InputError, ValueError)
-    legal = [row["text"] for path in sorted((ROOT / "tests" / "fixtures" / "citations").glob("*.jsonl")) for row in read_jsonl(path) if "text" in row]
-    iik, examples = read_jsonl(ROOT / "data" / "iik_bench.jsonl"), ROOT / "data" / "examples"
-    said = [q["referans_cevap"] for q in iik]
-    wanted = [score.phrase(p) for q in iik for p in [*(v for f in q["anahtar_bilgiler"] for v in f), *q["yanlis_isaretler"]]]
-    chance, kept = random.Random(5), {p.published: p for p in wanted}
-
-    def parse(text: str) -> None:
-        for r in score.references(text):
-            assert 0 <= r.start < r.end <= len(text) and r.surface == text[r.start:r.end], (r, "is not where it says")
-            json.dumps(r.norm, allow_nan=False)
-            score.describe(r)
-
-    def match(text: str) -> None:
-        folded = score.fold(text)
-        assert "  " not in folded and folded.isascii() | bool(folded.strip()), ("folded badly", folded)
-        for p in chance.sample(wanted, 5):
-            for hit in score.hits(p, folded):
-                score.is_denied(hit, folded) if score.is_denied.__code__.co_argcount == 2 else score.is_denied(hit)
-
-    def phrase(text: str) -> None:
-        made = score.phrase(text[:60])
-        list(score.hits(made, score.fold(text)))
-        list(score.hits(kept[chance.choice(list(kept))], score.fold(text)))
-
-    def reply(text: str) -> None:
-        for reading in (score.read_verdict(text, 2), score.read_grade(score.fold(said[0]), text)):
-            (score.to_json(reading) if reading else "").encode()
-
-    def raises_only(function: Callable[[str], object]) -> Callable[[str], None]:
-        def tried(text: str) -> None:
-            with contextlib.suppress(*allowed):
-                function(text)
-        return tried
-
-    now = datetime.datetime.now(datetime.timezone.utc)
-    verdicts = ['{"elements": [true, false], "quote": "kira", "reason": "çünkü", "verdict": "PASS"}', '<think>"FAIL"</think>```json\n{"verdict": "FAIL",}\n```',
-                '{"score": 2, "hallucination": false, "evasion": true, "quote": "", "reason": "x"}']
-    yield "references", 0.25, legal, parse
-    yield "fold and hits", 0.15, said, match
-    yield "phrase", 0.1, [p.published for p in wanted] + said[:5], phrase
-    yield "reply", 0.2, verdicts, reply
-    yield "parse_json", 0.1, [json.dumps(row, ensure_ascii=False) for row in iik] + verdicts, raises_only(score.parse_json)
-    yield "endpoint", 0.05, ["https://a.example/v1", "http://[::1]:8000/v1/chat/completions?v=1", "http://127.0.0.1:8000/"], raises_only(score.endpoint)
-    yield "retry_after", 0.05, ["30", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT", "-1"], lambda text: score.retry_after(text, now)
-    yield from run_targets()
-    yield from command_targets(examples)
-
-
-def run_targets() -> Iterator[tuple[str, float, list[str], Callable[[str], object]]]:
-    with contextlib.suppress(ImportError):
-        import run as runner
-        good = json.dumps(chat("<think>a</think>Yanıt.", usage={"prompt_tokens": 3}, tool_calls=[]))
-
-        def read(text: str) -> None:
-            with contextlib.suppress(runner.Trouble, runner.UserError):
-                data = runner.read_reply(200, text, {}, ["max_tokens"])
-                json.dumps(data, allow_nan=False, ensure_ascii=False).encode()
-        yield "run.py: reply", 0.05, [good, '{"error": {"code": 502, "message": "x"}}'], read
-        yield "run.py: Retry-After", 0.04, ["30", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT"], lambda text: runner.wait_seconds(text, 1.8e9, 2.0)
-
-
-def command_targets(examples: Path) -> Iterator[tuple[str, float, list[str], Callable[[str], object]]]:
-    """Every reader of files, through the command line: exit code and a sentence are all it may end with."""
-    import score
-
-    def lines(path: Path, count: int = 6) -> str:
-        return "".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:count])
-
-    def command(file: str, *arguments: str) -> Callable[[str], None]:
-        def tried(text: str) -> None:
-            path = Path(tempfile.gettempdir()) / f"fuzz-{os.getpid()}" / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode("cp1254" if len(text) % 5 == 0 else "utf-8", "surrogatepass" if len(text) % 5 else "replace"))
-            out, err = io.StringIO(), io.StringIO()
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = score.main([a.format(file=path, folder=path.parent) for a in arguments])
-            assert code == 0 or code in (1, 2, 3) and (err.getvalue() + out.getvalue()).strip(), (code, "without a sentence")
-        return tried
-
-    wide = "Ad Soyad;Soru 1;Soru 2\nAyşe;Yedi gün;\"on; beş\"\nAli;;x\n"
-    long = "soru,cevap,öğrenci,deneme\n1,Yedi gün,Ayşe,1\n2,x,Ali,2\n"
-    verdict_rows = lines(examples / "kategori_verdicts.jsonl") + lines(examples / "irac_verdicts.jsonl")
-    results = json.dumps({"custom_id": "x", "response": {"body": chat('{"verdict": "PASS"}')}}) + "\n"
-    for name, file, seeds, *arguments in (
-            ("answers .jsonl", "a.jsonl", [lines(examples / "gemma3-270m.jsonl")[:3000]], "facts", "{file}"),
-            ("answers .csv", "a.csv", [wide, long], "facts", "{file}", "--format", "csv"),
-            ("answers folder", "m/1.2.md", ["Yedi gün.\nİcra"], "facts", "{folder}"),
-            ("questions", "q.jsonl", [lines(ROOT / "data" / name, 1) for name in ("iik_bench.jsonl", "irac.jsonl", "kategori.jsonl")], "check", "{file}"),
-            ("verdicts: report", "v.jsonl", [verdict_rows[:4000]], "report", "{file}", "--format", "json"),
-            ("verdicts: compare", "v.jsonl", [verdict_rows[:4000]], "compare", "{file}", "{file}"),
-            ("verdicts: agree", "v.jsonl", [verdict_rows[:4000]], "agree", "{file}", "{file}"),
-            ("batch results", "b.jsonl", [results], "judge", "--golden", "--batch-in", "{file}"),
-            ("rubrics", "r.json", [(ROOT / "data" / "kategori_rubrics.json").read_text(encoding="utf-8")], "check", "{file}"),
-            ("texts", "t.jsonl", ['{"id": 1, "text": "TBK m. 344/1"}\n'], "cite", "--json", "{file}")):
-        yield name, 0.001, seeds, command(file, *arguments)
-
-
-def fuzz(inputs: int, chance: random.Random) -> None:
-    for name, share, seeds, function in targets():
-        slowest, failures, begun = 0.0, Counter(), time.monotonic()
-        count = int(inputs * share)
-        for _ in range(count):
-            text = mutated(seeds, chance)
-            start = time.process_time()
-            try:
-                function(text)
-            except Exception as problem:
-                place = traceback.extract_tb(problem.__traceback__)[-1]
-                failures[f"{type(problem).__name__} in {place.name}"] += 1
-                if failures.total() <= 3 or failures[f"{type(problem).__name__} in {place.name}"] == 1:
-                    wrong(f"{name}: {type(problem).__name__}: {str(problem)[:300]} in {place.name}:{place.lineno} with {text[:1500]!r}")
-            took = time.process_time() - start
-            if took > max(0.5, slowest):
-                wrong(f"{name}: {took:.2f} s for {len(text)} characters: {text[:300]!r}")
-            slowest = max(slowest, took)
-        tell("fuzz", target=name, inputs=count, failures=dict(failures), slowest_ms=round(slowest * 1000), seconds=round(time.monotonic() - begun))
-
-
 # -- command line -----------------------------------------------------------------------------
 
 
@@ -397,7 +255,7 @@ def main() -> int:
     given = options.parse_args()
     chance = random.Random(given.seed)
     steps: dict[str, Callable[[], None]] = {"kill": lambda: kill(given.kills, chance), "disk": disk, "faults": lambda: faults(given.calls, chance),
-                                            "scale": lambda: scale(given.models), "fuzz": lambda: fuzz(given.inputs, chance)}
+                                            "scale": lambda: scale(given.models), "fuzz": lambda: fuzz(given.inputs, chance, tell, wrong)}
     for step in given.steps or steps:
         steps[step]()
     print(f"{len(found)} found")
