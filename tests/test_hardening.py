@@ -295,7 +295,7 @@ def test_written_files_have_ordinary_modes_and_nothing_is_left_beside_them(tmp_p
     made = {p.name: p.stat().st_mode & 0o777 for p in tmp_path.rglob("*") if p.name in
             ("v.jsonl", "pages", "a.md", "p.html", "b.jsonl", "kararlar.jsonl", "yanıtlar.jsonl")}
     assert made == {"v.jsonl": 0o640, "pages": 0o750, "a.md": 0o640, "p.html": 0o640, "b.jsonl": 0o640, "kararlar.jsonl": 0o640, "yanıtlar.jsonl": 0o640}
-    assert not [p for p in tmp_path.rglob(".*")]
+    assert not list(tmp_path.rglob(".*"))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")

@@ -128,12 +128,12 @@ def disk() -> None:
             tell("disk", skipped="no small file system can be mounted here (it needs root)")
             return
         try:
-            with products(folder, 20, 10, steady, lambda r: chat("ğ" * 1000)) as made:
+            with products(folder, 20, 10, steady, lambda r: chat("ğ" * 1000), 8) as made:
                 run(made["facts"][0])
                 writers = {name: ([small / output.name if part == output else part for part in command], small / output.name)
                            for name, (command, output) in made.items()}
                 writers |= {"report --html": ([*SCORE, "report", made["facts"][1], "--html", small / "p.html"], small / "p.html"),
-                            "--explain-dir": ([*SCORE, "facts", folder / "papers.jsonl", "--explain-dir", small / "pages"], small / "pages" / "m59.md"),
+                            "--explain-dir": ([*SCORE, "facts", folder / "papers.jsonl", "--explain-dir", small / "pages"], small / "pages" / "m7.md"),
                             "--batch-out": ([*SCORE, "judge", folder / "a.jsonl", "--data", folder / "q.jsonl", "--batch-out", small / "b.jsonl"], small / "b.jsonl")}
                 for kind in ("full", "read-only"):
                     for writer, (command, output) in writers.items():
@@ -187,8 +187,8 @@ def faults(calls: int, chance: random.Random) -> None:
             return fault
         return reply
 
-    with tempfile.TemporaryDirectory() as name, products(Path(name), calls // 80, 10, steady, answer, 1) as calm, \
-            products(Path(name), calls // 80, 10, failing(steady, [Reply(fault="drip")]), failing(answer, [])) as disturbed:
+    with tempfile.TemporaryDirectory() as name, products(Path(name), calls // 40, 10, steady, answer, 1) as calm, \
+            products(Path(name), calls // 40, 10, failing(steady, [Reply(fault="drip")]), failing(answer, [])) as disturbed:
         for product, module, more in (("judge", "score", "m.DEADLINE = 8.0; "), ("run.py", "run", "")):
             output = calm[product][1]
             assert run([*calm[product][0], "--concurrency", 32]).returncode == 0
