@@ -869,7 +869,7 @@ def _read_jsonl(path: Path, suite: str, problems: Problems) -> Iterator[tuple[An
             None if _is_id(question_id) else f'"question_id" is {shown(question_id)}; expected the id of a question',
             None if isinstance(text, str) else f'"answer" is {shown(text)}; expected a text',
             None if _is_id(model) else f'"model" is {shown(model)}; expected a name',
-            None if attempt is None or _is_attempt(attempt) else f'"attempt" is {shown(attempt)}; expected a whole number from 1',
+            None if attempt is None or _is_attempt(attempt) else f'"attempt" is {shown(attempt)}; expected a whole number from 1 to {MOST_ATTEMPTS}',
             None if status in STATUSES else f'"status" is {shown(status)}; expected one of {", ".join(STATUSES)}',
             None if isinstance(row.get("suite", suite), str) else f'"suite" is {shown(row["suite"])}; expected a name',
             None if isinstance(row.get("tool_calls") or [], list) else f'"tool_calls" is {shown(row["tool_calls"])}; expected a list of objects',
@@ -893,8 +893,11 @@ def _is_id(value: Any) -> bool:
     return isinstance(value, (str, int)) and not isinstance(value, bool) and bool(str(value).strip())
 
 
+MOST_ATTEMPTS = 1000             # a higher number is a seed or a time, and the board would count all attempts before it as unanswered
+
+
 def _is_attempt(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return type(value) is int and 1 <= value <= MOST_ATTEMPTS
 
 
 def _read_folder(path: Path, suite: str, questions: Mapping[str, Row], problems: Problems) -> Iterator[tuple[Answer, bool]]:
@@ -906,7 +909,7 @@ def _read_folder(path: Path, suite: str, questions: Mapping[str, Row], problems:
             continue
         stem = plain_name(file.stem)
         question_id, dot, attempt = stem.rpartition(".")
-        numbered = bool(dot) and stem not in questions and attempt.isdecimal() and len(attempt) < 10 and int(attempt) >= 1
+        numbered = bool(dot) and stem not in questions and attempt.isdecimal() and len(attempt) < 10 and _is_attempt(int(attempt))
         yield Answer(suite, plain_name((file.parent if file.parent != path else path.resolve()).name), question_id if numbered else stem,
                      int(attempt) if numbered else 1, _read_text(file), "ok", str(file), {}), True
     if not files:
@@ -980,8 +983,8 @@ def _read_long(path: Path, suite: str, reader: Any, columns: dict[str, int], pro
         attempt, status = value.get("attempt", ""), fold(value.get("status", "")) or "ok"
         if not value.get("question_id"):
             problems.add(where, "has no question; expected its id")
-        elif attempt and not (attempt.isdecimal() and len(attempt) < 10 and int(attempt) >= 1):
-            problems.add(where, f"the attempt is {shown(attempt)}; expected a whole number from 1")
+        elif attempt and not (attempt.isdecimal() and len(attempt) < 10 and _is_attempt(int(attempt))):
+            problems.add(where, f"the attempt is {shown(attempt)}; expected a whole number from 1 to {MOST_ATTEMPTS}")
         elif status not in STATUSES:
             problems.add(where, f"the status is {shown(status)}; expected one of {', '.join(STATUSES)}")
         else:
@@ -5017,7 +5020,7 @@ def key_problem(row: Row) -> str | None:
     """What keeps a row from being a verdict row, if anything does. Ids compare as text, so a number becomes one."""
     try:
         attempt = row["attempt"]
-        if (type(row["question_id"]) is str and type(row["model"]) is str and type(attempt) is int and attempt > 0 and row["suite"] in READERS
+        if (type(row["question_id"]) is str and type(row["model"]) is str and type(attempt) is int and 0 < attempt <= MOST_ATTEMPTS and row["suite"] in READERS
                 and (type(row["criterion_id"]) is str and type(row["judge"]) is str and "verdict" in row if "row" not in row
                      else row["row"] == "attempt")):
             return None
@@ -5028,7 +5031,7 @@ def key_problem(row: Row) -> str | None:
             row[field] = str(row[field])
     expected: dict[str, tuple[str, Callable[[Any], bool]]] = {
         "row": ('"attempt"', lambda v: v == "attempt"), "suite": (" or ".join(READERS), lambda v: isinstance(v, str) and v in READERS),
-        "attempt": ("a whole number from 1", lambda v: type(v) is int and v > 0)}
+        "attempt": (f"a whole number from 1 to {MOST_ATTEMPTS}", _is_attempt)}
     for field in ("suite", "model", "question_id", "attempt", *(("row",) if "row" in row else ("criterion_id", "judge"))):
         what, test = expected.get(field, TEXT)
         if not test(row.get(field)):
