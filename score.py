@@ -2489,6 +2489,12 @@ def _no_formula(cell: str) -> str:
     return f"'{cell}" if re.match(r"[=+@＝＋＠]|-(?!$|[\d.]+$)", cell) else cell
 
 
+def print_json(text: str) -> None:
+    """Print JSON; where standard output has another encoding than UTF-8 (a Windows code page), what is not ASCII is escaped."""
+    plain = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name == "utf-8"
+    print(text if plain else re.sub(r"[^\x00-\x7f]", lambda sign: json.dumps(sign[0])[1:-1], text))
+
+
 def as_json(data: Any, indent: int | None = None) -> str:
     """Figures for programs; an exact share becomes a number with six decimals."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, default=lambda share: round(float(share), 6))
@@ -2498,7 +2504,7 @@ def show(boards: Sequence[Board], form: str) -> None:
     """Print tables as text, Markdown or CSV, or the same figures as JSON."""
     tables = [table for board in boards for table in board.tables]
     if form == "json":
-        print(as_json(boards[0].data if len(boards) == 1 else [board.data for board in boards], 1))
+        print_json(as_json(boards[0].data if len(boards) == 1 else [board.data for board in boards], 1))
     else:
         print(as_csv(tables) if form == "csv" else "\n".join(map(as_markdown if form == "md" else as_text, tables)), end="")
 
@@ -5169,7 +5175,7 @@ def cmd_cite(args: argparse.Namespace) -> int:
         for line, row in read_rows(Path(args.file)):
             if not isinstance(row.get("text"), str):
                 raise InputError(f'{args.file}:{line}: "text" is {shown(row.get("text"))}; expected a text')
-            print(to_json(cite_row(row)))
+            print_json(to_json(cite_row(row)))
         return 0
     text = _read_text(Path(args.file))
     unknown = 0
@@ -5275,7 +5281,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             is_ascii = codecs.lookup(stream.encoding).name == "ascii"        # the C locale: Turkish is written all the same
-            stream.reconfigure(encoding="utf-8" if is_ascii else stream.encoding, errors="backslashreplace")
+            stream.reconfigure(encoding="utf-8" if is_ascii else stream.encoding, errors="backslashreplace", newline="\n")
     args = parser().parse_args(argv)
     try:
         code = int(args.run(args))

@@ -255,6 +255,14 @@ def written_here(folder: Path) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in (folder / "v.jsonl", folder / "p.html", *sorted((folder / "pages").iterdir())))).hexdigest()
 
 
+@pytest.mark.parametrize("encoding", ["cp1254", "cp857", "ascii", "utf-8", "latin-1"])
+def test_json_on_standard_output_is_json_in_every_encoding(tmp_path: Path, encoding: str) -> None:
+    text = {"id": "ş→😀", "text": "Süre “yedi gün”dür; TBK m. 344/1 → 😀"}
+    cited = run_score("cite", "--json", write_jsonl(tmp_path / "t.jsonl", [text]), PYTHONIOENCODING=encoding)
+    scored = run_score("facts", write_jsonl(tmp_path / "a.jsonl", [{**ANSWER, "model": "ş→😀"}]), "--format", "json", PYTHONIOENCODING=encoding)
+    assert json.loads(cited.out)["id"] == "ş→😀" and json.loads(scored.out)["models"][0]["model"] == "ş→😀"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="file names are bytes on POSIX only")
 @pytest.mark.parametrize(("environment", "name", "model"), [({}, b"\xff-g\xc3\xbcl", "\ufffd-gül"), (C_LOCALE, "gül".encode(), "gül")])
 def test_a_name_in_any_bytes_under_any_locale_becomes_text(tmp_path: Path, environment: dict[str, str], name: bytes, model: str) -> None:

@@ -107,11 +107,11 @@ def targets() -> Iterator[Target]:
     now = datetime.datetime.now(datetime.timezone.utc)
     verdicts = ['{"elements": [true, false], "quote": "kira", "reason": "çünkü", "verdict": "PASS"}', '<think>"FAIL"</think>```json\n{"verdict": "FAIL",}\n```',
                 '{"score": 2, "hallucination": false, "evasion": true, "quote": "", "reason": "x"}']
-    yield "references", 0.2, legal, parse
+    yield "references", 0.12, legal, parse
     yield "fold and hits", 0.2, said, match
-    yield "phrase", 0.03, [p.published for p in wanted] + said[:5], phrase
-    yield "reply", 0.25, verdicts, reply
-    yield "parse_json", 0.1, [json.dumps(row, ensure_ascii=False) for row in iik] + verdicts, raises_only(score.parse_json)
+    yield "phrase", 0.02, [p.published for p in wanted] + said[:5], phrase
+    yield "reply", 0.3, verdicts, reply
+    yield "parse_json", 0.15, [json.dumps(row, ensure_ascii=False) for row in iik] + verdicts, raises_only(score.parse_json)
     yield "endpoint", 0.05, ["https://a.example/v1", "http://[::1]:8000/v1/chat/completions?v=1", "http://127.0.0.1:8000/"], raises_only(score.endpoint)
     yield "retry_after", 0.05, ["30", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT", "-1"], lambda text: score.retry_after(text, now)
     service = score.Service("http://127.0.0.1:9", "sk-0123456789", "KEY")
@@ -174,7 +174,7 @@ def command_targets(examples: Path) -> Iterator[Target]:
             ("batch results", "b.jsonl", [results], "judge", "--golden", "--batch-in", "{file}"),
             ("rubrics", "r.json", [json.dumps(json.loads((ROOT / "data" / "kategori_rubrics.json").read_text(encoding="utf-8"))) + "\n"], "check", "{file}"),
             ("texts", "t.jsonl", ['{"id": 1, "text": "TBK m. 344/1"}\n'], "cite", "--json", "{file}")):
-        yield name, 0.0005, seeds, command(file, *arguments)
+        yield name, 0.0002, seeds, command(file, *arguments)
 
 
 def first_request() -> str:
