@@ -5,6 +5,7 @@ A step of campaign.py; the only allowed outcomes are a value and the documented 
 from __future__ import annotations
 
 import contextlib
+import copy
 import datetime
 import io
 import json
@@ -48,7 +49,7 @@ def bent(text: str, chance: random.Random) -> str:
             if key is not None:
                 del node[key]
         else:
-            node[key] = chance.choice(ODD) if chance.random() < 0.8 else chance.choice([*node.values()] if isinstance(node, dict) else node)
+            node[key] = copy.deepcopy(chance.choice(ODD if chance.random() < 0.8 else [*node.values()] if isinstance(node, dict) else node))
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
