@@ -5027,7 +5027,8 @@ def key_problem(row: Row) -> str | None:
     try:
         attempt = row["attempt"]
         if (type(row["question_id"]) is str and type(row["model"]) is str and type(attempt) is int and 0 < attempt <= MOST_ATTEMPTS
-                and row["suite"] in READERS and (type(row["criterion_id"]) is str and type(row["judge"]) is str and "verdict" in row if "row" not in row
+                and row["suite"] in READERS
+                and (type(row["criterion_id"]) is str and type(row["judge"]) is str and "verdict" in row if "row" not in row
                      else row["row"] == "attempt")):
             return None
     except (KeyError, TypeError):
