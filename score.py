@@ -893,7 +893,7 @@ def _is_id(value: Any) -> bool:
     return isinstance(value, (str, int)) and not isinstance(value, bool) and bool(str(value).strip())
 
 
-MOST_ATTEMPTS = 1000             # a higher number is a seed or a time, and the board would count all attempts before it as unanswered
+MOST_ATTEMPTS = 10_000           # a higher number is a seed or a time, and the board would count all attempts before it as unanswered
 
 
 def _is_attempt(value: Any) -> bool:
