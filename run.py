@@ -66,6 +66,7 @@ import argparse
 import asyncio
 import contextlib
 import email.utils
+import errno
 import functools
 import hashlib
 import importlib.util
@@ -149,10 +150,18 @@ def no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not allowed")
 
 
+def finite(text: str) -> float:
+    """A number that JSON can hold; 1e999 is none."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is too large for a number")
+    return number
+
+
 def parse_object(text: str) -> Json:
     """A JSON object, or ValueError with what was wrong."""
     try:
-        value = clean(json.loads(text, object_pairs_hook=unique_keys, parse_constant=no_constant))
+        raw = json.loads(text, object_pairs_hook=unique_keys, parse_constant=no_constant, parse_float=finite)
+        value = clean(raw)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(value, dict):
@@ -187,6 +196,7 @@ def digest(value: Any) -> str:
 
 def say(text: str, passing: bool = False) -> None:
     """A line for the person at the terminal, where the next one overwrites a passing one; answers never go there."""
+    text = re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", " ", text)  # steers a terminal
     terminal = sys.stderr.isatty()
     end = "" if terminal and passing else "\n"
     print(("\r\x1b[K" if terminal else "") + text, end=end, file=sys.stderr, flush=True)
@@ -287,8 +297,15 @@ class Answers:
     def append(self, row: Json) -> None:
         """One row, one write: a kill leaves it whole, or torn at the file's end."""
         line = json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-        if self.file.write(line) != len(line):
-            raise UserError(f"{self.path}: the disk is full; make room and run the same command again")
+        try:
+            written = self.file.write(line)
+            if written < len(line):  # the disk is full: no torn row for another to be appended to
+                self.file.truncate(self.file.seek(0, os.SEEK_END) - written)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise UserError(
+                f"{self.path}: cannot be written ({error.strerror}); make room and run the same command again"
+            ) from None
         self.rows.append(row)
 
     def close(self) -> None:
@@ -536,7 +553,7 @@ def wait_seconds(header: str | None, now: float, backoff: float) -> float:
 def read_reply(status: int, body: str, headers: Mapping[str, str], sent: Collection[str]) -> Json:
     """The reply in a response; an error, in a 200 too, is raised."""
     try:
-        data = as_object(clean(json.loads(body, parse_constant=no_constant)))
+        data = as_object(clean(json.loads(body, parse_constant=no_constant, parse_float=finite)))
     except (ValueError, RecursionError):
         data = {}
     choices = data.get("choices")
@@ -623,10 +640,10 @@ class Service:
 
         sent = dict(self.parameters)
         create: Any = self.client.chat.completions.with_raw_response.create
-        headers = {} if self.key else {"Authorization": openai.Omit()}
+        no_key = {} if self.key else {"Authorization": openai.Omit()}
         try:
             raw = await create(
-                model=self.model, messages=messages, extra_body={**sent, **tools}, extra_headers=headers
+                model=self.model, messages=messages, extra_body={**sent, **tools}, extra_headers=no_key
             )
             response = raw.http_response
         except openai.APIStatusError as error:
@@ -639,11 +656,13 @@ class Service:
             raise Trouble(self.hide(f"{type(cause).__name__}: {cause}"), transient=True) from None
         self.replied = True
         text = self.hide(response.content.decode("utf-8", "replace"))
-        return read_reply(response.status_code, text, response.headers, sent)
+        headers = {name.lower(): self.hide(value) for name, value in response.headers.items()}
+        return read_reply(response.status_code, text, headers, sent)
 
     def hide(self, text: str) -> str:
         """No text from outside brings the key into a file or onto the screen."""
-        return text.replace(self.key, "[key]") if len(self.key) >= 8 else text
+        as_json = self.key.replace("/", "\\/")  # as JSON may write it
+        return text.replace(self.key, "[key]").replace(as_json, "[key]") if len(self.key) >= 8 else text
 
     def drop(self, trouble: Trouble) -> None:
         """Goes on without a refused parameter, for the whole run."""
@@ -799,6 +818,11 @@ def summary(rows: list[Json], tools: Iterable[str]) -> str:
 # == Command line =============================================================================
 
 
+def plain_name(name: str) -> str:
+    """A name from the command line as text, also under LC_ALL=C; bytes that are no UTF-8 become U+FFFD."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
 def parser() -> argparse.ArgumentParser:
     """The options; `python run.py --help` shows them."""
     p = argparse.ArgumentParser(
@@ -806,10 +830,10 @@ def parser() -> argparse.ArgumentParser:
     )
     add = p.add_argument
     add("--data", type=Path, required=True, metavar="FILE", help="questions, JSON Lines")
-    add("--model", required=True, metavar="NAME", help="the model, as its server calls it")
+    add("--model", required=True, type=plain_name, metavar="NAME", help="the model, as its server calls it")
     add("--base-url", default="https://api.openai.com/v1", metavar="URL", help="default: %(default)s")
     add("-o", "--output", type=Path, required=True, metavar="FILE", help="answers; an old file is continued")
-    add("--label", metavar="NAME", help="the name in the answers and on the board (default: --model)")
+    add("--label", type=plain_name, metavar="NAME", help="the name in the answers and on the board (default: --model)")
     add("--key-env", default="OPENAI_API_KEY", metavar="NAME", help="variable with the key (default: %(default)s)")
     add("--system", type=Path, metavar="FILE", help="a system prompt (default: none)")
     add("--tools", action="append", default=[], metavar="FILE.py[=ARGUMENT]", help="tools; repeatable")
@@ -836,7 +860,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
     except UnicodeDecodeError as error:
         raise UserError(f"--system {args.system}: {error}; expected UTF-8") from None
     return Plan(
-        model=clean(args.model), label=clean(args.label or args.model), system=system, tools=load_tools(args.tools),
+        model=args.model, label=args.label or args.model, system=system, tools=load_tools(args.tools),
         parameters={"max_tokens": MAX_TOKENS, **extra}, max_requests=args.max_requests, seconds=args.minutes * 60,
         concurrency=args.concurrency,
     )

@@ -108,9 +108,14 @@ class InputError(Exception):
         super().__init__("\n".join(self.lines))
 
 
+def calm(text: str) -> str:
+    """A text for the terminal, whoever wrote it: signs that steer one or turn the direction of writing become spaces."""
+    return re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", " ", text)
+
+
 def say(message: str) -> None:
     """A notice for the person at the keyboard, on stderr."""
-    print(message, file=sys.stderr, flush=True)
+    print(calm(message), file=sys.stderr, flush=True)
 
 
 def shown(value: object, length: int = 60) -> str:
@@ -204,8 +209,8 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
                 raw = raw.replace(b"\0", b"")
             if not raw or raw.isspace():
                 continue
-            empty = False
             row, wrong = _parsed(raw)
+            empty = empty and bool(wrong)
             if not wrong:
                 yield number, row
             elif not raw.endswith(b"\n"):
@@ -214,8 +219,8 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
                 raise InputError(f"{path}: is no file of this suite; expected JSON Lines, one object a line")
             else:
                 problems.append(f"{path}:{number}: {wrong}")
-    if empty:
-        problems.append(f"{path}: is empty; expected JSON Lines, one object a line")
+    if empty and not problems:
+        problems.append(f"{path}: has no row; expected JSON Lines, one object a line")
     if problems:
         raise InputError(problems)
 
@@ -223,6 +228,8 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
 def open_file(path: Path) -> BinaryIO:
     """Open for reading ("-" is standard input), or say in a sentence why not."""
     if str(path) == "-":
+        if sys.stdin.buffer.closed:
+            raise InputError("-: this command reads its input twice, and standard input can be read once; give a file", 2)
         return sys.stdin.buffer
     try:
         return open(path, "rb")
@@ -259,6 +266,12 @@ def rows_of_kind(path: Path, wanted: str, expected: str) -> Iterator[tuple[int, 
         yield line, row
 
 
+def plain_name(name: str) -> str:
+    """A name as the system gives it (of a file, in an argument) as text, also under LC_ALL=C; bytes that are no UTF-8 become
+    U+FFFD."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
 class LazyPattern:
     """A regular expression that is compiled when it is first used: `--help` takes half as long again with all of them."""
 
@@ -275,12 +288,17 @@ to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # JSON a
 
 
 def write_whole(path: Path, text: str | Iterable[str]) -> None:
-    """Write a file, given whole or in parts, whole or not at all."""
+    """Write a file, given whole or in parts, whole or not at all. A pipe or a device (/dev/null) is written to, never replaced."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    parts = [text] if isinstance(text, str) else text
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            with open(path, "w", encoding="utf-8", newline="\n") as file:
+                file.writelines(parts)
+            return
         with open(fresh, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines([text] if isinstance(text, str) else text)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, path)
@@ -325,6 +343,11 @@ def _is_criterion(value: Any) -> bool:
             and _is_list(value.get("elements"), lambda e: isinstance(e, dict) and _is_text(e.get("text"))))
 
 
+def is_number(text: str) -> bool:
+    """A text of a few digits (int() refuses thousands of them)."""
+    return text.isdecimal() and len(text) < 10
+
+
 def one_of(*allowed: str) -> tuple[str, Callable[[Any], bool]]:
     """A field that has one of these values."""
     return f"one of {', '.join(allowed)}", lambda value: value in allowed
@@ -339,7 +362,8 @@ def optional(field: tuple[str, Callable[[Any], bool]]) -> tuple[str, Callable[[A
 TEXT = ("text", _is_text)
 TEXTS = ("a list of texts", lambda v: v == [] or _is_list(v, _is_text))
 ID = ("a text or a whole number", _is_id)
-ATTEMPT = ("a whole number from 1", lambda v: type(v) is int and v > 0)
+MOST_ATTEMPTS = 10_000       # a higher number is a seed or a time, and all attempts before it would count as unanswered
+ATTEMPT = (f"a whole number from 1 to {MOST_ATTEMPTS:,}", lambda v: type(v) is int and 0 < v <= MOST_ATTEMPTS)
 QUESTION_FIELDS: dict[str, Fields] = {
     "iik": {
         "id": ID, "konu": TEXT, "madde": TEXT, "soru": TEXT, "referans_cevap": TEXT,
@@ -477,6 +501,7 @@ TENS = {"on": 10, "yirmi": 20, "otuz": 30, "kirk": 40, "elli": 50, "altmis": 60,
 SCALES = {"bin": 10**3, "milyon": 10**6, "milyar": 10**9}
 NUMBER_WORD = "|".join(sorted([*UNITS, *TENS, *SCALES, "yuz", "bucuk"], key=len, reverse=True))
 NUMBER_WORDS = lazy(NUMBER_WORD)
+LONGEST_NUMBER = 200             # signs; nobody means a longer one (a model that repeats itself writes it), and int() refuses thousands of digits
 NUMBER_TOKEN = rf"(?:\d+(?:[.,]\d+)*|(?:{NUMBER_WORD})+)"    # "1.500,00", "yedi", "onyedi"
 
 
@@ -489,6 +514,8 @@ def digits_value(token: str) -> Number | None:
     >>> [str(digits_value(t)) for t in ("1.500", "1500", "2,3", "1,234.56", "69.0000", "15.06.2012")]
     ['1500', '1500', '23/10', '30864/25', 'None', 'None']
     """
+    if len(token) > LONGEST_NUMBER:
+        return None
     if token.isdecimal():
         return int(token)
     if re.fullmatch(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d+", token):
@@ -630,7 +657,7 @@ def phrase(text: str) -> Phrase:
     letters = one_spaced(fold_letters(published))           # less is dropped of it than of `folded`: a probe must stand in both
     counted = count(folded)
     ending = UNIT_ENDING.get(counted.rsplit(" ", 1)[-1])
-    number = re.search(r"\d+", counted)
+    number = re.search(rf"\d{{1,{LONGEST_NUMBER}}}", counted)
     if not number:
         return Phrase(published, folded, folded if folded in letters else "", "", (), (), ending, False)
     stretches = [s.strip() for s in re.split(rf"[^a-z ]*\d[^a-z ]*|\b(?:{'|'.join(MONEY)})\b", counted)]
@@ -828,7 +855,7 @@ def _jsonl_rows(path: Path, problems: list[str]) -> Iterator[tuple[str, Row]]:
     counted: Counter[tuple[str, str]] = Counter()
     for line, row in rows_of_kind(path, "an answer", "rows with question_id and answer, a .csv or a folder"):
         where = f"{path}:{line}"
-        row = {"model": path.stem, **row}
+        row = {"model": plain_name(path.stem), **row}
         if row.get("answer") is None and row.get("status") in NO_ANSWER:
             row["answer"] = ""
         key = str(row["model"]), str(row.get("question_id"))
@@ -849,9 +876,10 @@ def _folder_rows(path: Path, questions: Mapping[str, Row]) -> Iterator[tuple[str
         if file.suffix.lower() not in (".md", ".txt") or len(file.relative_to(path).parts) > 2:
             say(f"{file}: notice: left out; expected {LAYOUT}")
             continue
-        row: Row = {"question_id": file.stem, "answer": _read_text(file), "model": file.parent.resolve().name}
-        question_id, _, attempt = file.stem.rpartition(".")
-        if attempt.isdecimal() and question_id and file.stem not in questions:
+        stem = plain_name(file.stem)
+        row: Row = {"question_id": stem, "answer": _read_text(file), "model": plain_name(file.parent.resolve().name)}
+        question_id, _, attempt = stem.rpartition(".")
+        if is_number(attempt) and question_id and stem not in questions:
             row |= {"question_id": question_id, "attempt": int(attempt)}
         yield str(file), row
     if not files:
@@ -892,7 +920,7 @@ def _csv_rows(path: Path, questions: Mapping[str, Row], problems: list[str]) -> 
         row: Row = {field: cells[place] for field, place in columns.items() if cells[place] or field == "answer"}
         if is_long:
             attempt = row.get("attempt", "")
-            yield where, {"model": path.stem, **row, **({"attempt": int(attempt)} if attempt.isdecimal() else {}),
+            yield where, {"model": plain_name(path.stem), **row, **({"attempt": int(attempt)} if is_number(attempt) else {}),
                           "status": fold(row.get("status", "ok"))}
         elif not row.get("model"):
             problems.append(f"{where}: has no student; expected a name in a column such as Öğrenci, Ad Soyad, student or name")
@@ -1193,6 +1221,8 @@ def number_value(written: str, money: bool = False) -> Number | None:
     >>> [str(number_value(n)) for n in ("18 bin 730", "on bes", "690 000", "iki bucuk", "bir yedi", "6,831")]
     ['18730', '15', '690000', '5/2', 'None', '6831/1000']
     """
+    if len(written) > LONGEST_NUMBER:
+        return None
     if written.isdigit():
         return int(written)
     written = re.sub(r"(?<=\d) (?=\d{3}(?!\d))|(?<=\d[.,])\s+(?=\d)", "", re.sub(r"(?<!mily)'?s?[ae]r(?=$|\s)", "", written))
@@ -2143,7 +2173,7 @@ def line_of(text: str, reference: Reference) -> int:
 
 def cite_row(row: dict[str, Any]) -> dict[str, Any]:
     """The `--json` row of a text: `{"id", "refs": [{"type", "surface", "start", "end", "norm"}]}`."""
-    return {"id": row["id"], "refs": [reference._asdict() for reference in references(row["text"])]}
+    return {"id": row.get("id"), "refs": [reference._asdict() for reference in references(row["text"])]}
 
 
 # == Statistics ====================================================================================
@@ -2483,6 +2513,12 @@ def _no_formula(cell: str) -> str:
     return f"'{cell}" if re.match(r"[=+@＝＋＠]|-(?!$|[\d.]+$)", cell) else cell
 
 
+def print_json(text: str) -> None:
+    """Print JSON; where standard output has another encoding than UTF-8 (a Windows code page), what is not ASCII is escaped."""
+    plain = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name == "utf-8"
+    print(text if plain else re.sub(r"[^\x00-\x7f]", lambda sign: json.dumps(sign[0])[1:-1], text))
+
+
 def as_json(data: Any, indent: int | None = None) -> str:
     """Figures for programs; an exact share becomes a number with six decimals."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, default=lambda v: round(float(v), 6))
@@ -2492,7 +2528,7 @@ def show(boards: Sequence[Board], form: str) -> None:
     """Print tables as text, Markdown or CSV, or the same figures as JSON."""
     tables = [table for board in boards for table in board.tables]
     if form == "json":
-        print(as_json(boards[0].data if len(boards) == 1 else [board.data for board in boards], 1))
+        print_json(as_json(boards[0].data if len(boards) == 1 else [board.data for board in boards], 1))
     else:
         one = as_markdown if form == "md" else as_text
         print(as_csv(tables) if form == "csv" else "\n".join(map(one, tables)), end="")
@@ -2521,7 +2557,7 @@ def difference_note(name: str, other: str, differences: Sequence[Fraction], p: s
 def signature(suite: str, data: Path | None, **settings: object) -> str:
     """What a reader needs to make the same number again: suite, data and its hash, settings, version; and a short form
     that names it."""
-    file = f"; data {data.name} {hashlib.sha256(data.read_bytes()).hexdigest()[:12]}" if data else ""
+    file = f"; data {plain_name(data.name)} {hashlib.sha256(data.read_bytes()).hexdigest()[:12]}" if data else ""
     told = "".join(f"; {name} {value}" for name, value in settings.items())
     long = f"terazi {VERSION}; suite {suite}{file}{told}"
     return f"signature: {long}; short {VERSION}-{suite.replace(', ', '+')}-{short_hash(long)[:12]}"
@@ -2897,10 +2933,17 @@ def reply_of(body: Any) -> Reply | None:
     if isinstance(content, list):                            # parts, as some servers send them
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     names = {"model": "model", "provider": "provider", "fingerprint": "system_fingerprint"}
-    return Reply(content=_without_surrogates(content) if isinstance(content, str) else "",
+    usage = body.get("usage")
+    details = {name: numbers_of(part) for name, part in usage.items() if isinstance(part, dict)} if isinstance(usage, dict) else {}
+    return Reply(content=content if isinstance(content, str) else "",
                  finish=str(choice.get("finish_reason") or ""),
-                 served=_without_surrogates({name: body.get(field) for name, field in names.items()}),
-                 usage=body["usage"] if isinstance(body.get("usage"), dict) else None)
+                 served={name: told if isinstance(told := body.get(field), str) else None for name, field in names.items()},
+                 usage={**numbers_of(usage), **details} if isinstance(usage, dict) else None)
+
+
+def numbers_of(row: Row) -> Row:
+    """The numbers of an object, and nothing a server may have nested in it."""
+    return {name: value for name, value in row.items() if type(value) in (int, float)}
 
 
 class Service:
@@ -3029,8 +3072,8 @@ class Service:
         import datetime
         text = self._without_key(data.decode("utf-8", "replace"))
         try:
-            body = json.loads(text)
-        except (ValueError, RecursionError):
+            body = parse_json(text)
+        except ValueError:
             body = None
         error = error_of(body)
         message = " ".join(str(error.get("message") or text).split())[:300]
@@ -3055,8 +3098,9 @@ class Service:
         return reply
 
     def _without_key(self, text: str) -> str:
-        """What a server says, in case it repeats the key (EMPTY and the like, as local servers want, are too short to hide)."""
-        return text.replace(self.key, "***") if len(self.key) >= 8 else text
+        """What a server says, in case it repeats the key, as it is or as JSON may write it (EMPTY and the like, as local servers
+        want, are too short to hide)."""
+        return text.replace(self.key, "***").replace(self.key.replace("/", "\\/"), "***") if len(self.key) >= 8 else text
 
     def _refusal(self, status: int, error: Row, message: str, sent: Row) -> Exception:
         """What another 4xx means: a parameter to leave out, a model that is not there, or a request that is too much."""
@@ -3414,7 +3458,7 @@ def read_verdict(decided: Sequence[bool | None], folded_answer: str, content: st
 
 def remarks(reply: Row, folded_answer: str) -> Row:
     """Quote and reason of a reply, and whether the quote stands in the answer (None where nothing is quoted)."""
-    quote, reason = (reply[field] if isinstance(reply.get(field), str) else "" for field in ("quote", "reason"))
+    quote, reason = (_without_surrogates(said) if isinstance(said := reply.get(field), str) else "" for field in ("quote", "reason"))
     sought = fold(quote).strip(' ."')
     return {"quote": quote, "reason": reason, "quote_found": sought in folded_answer if sought else None}
 
@@ -3584,7 +3628,8 @@ class Store:
         self.path = None if planned else path
         self.file: io.FileIO | None = None
         self.rows: dict[Key, Row] = {}
-        for line, row in read_rows(path) if path and path.exists() and path.stat().st_size else ():
+        self.size = path.stat().st_size if path and path.exists() else 0
+        for line, row in read_rows(path) if path and self.size else ():
             if "suite" not in row or "question_id" not in row:
                 raise InputError(f"{path}:{line}: is not a verdict row; expected the output of a former run, or a new file "
                                  "name with -o", 2)
@@ -3605,7 +3650,7 @@ class Store:
             return
         data = (to_json(row) + "\n").encode("utf-8")
         try:
-            self.file = self.file or open_output(self.path)
+            self.file = self.file or open_output(self.path, self.size)
             written = self.file.write(data)
             if written < len(data):                         # the disk is full: no torn row for another to follow
                 self.file.truncate(self.file.seek(0, os.SEEK_END) - written)
@@ -3614,9 +3659,9 @@ class Store:
             raise InputError(f"{self.path}: cannot be written ({error.strerror}); the rows already there are kept") from None
 
 
-def open_output(path: Path) -> io.FileIO:
-    """Open a file of verdict rows for appending. Two runs writing to one file would pay for everything twice, so the
-    second is refused; the lock ends with its process."""
+def open_output(path: Path, size: int) -> io.FileIO:
+    """Open a file of verdict rows for appending, still of the size it was read in. Two runs writing to one file would pay for
+    everything twice, so the second is refused; the lock ends with its process."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = open(path, "ab", buffering=0)                    # noqa: SIM115  (it stays open as long as the run)
     with contextlib.suppress(ImportError):                  # Windows has no fcntl, and so no lock
@@ -3625,6 +3670,8 @@ def open_output(path: Path) -> io.FileIO:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"{path}: another run is writing to this file; wait for it or name another with -o", 2) from None
+    if os.fstat(file.fileno()).st_size != size:
+        raise InputError(f"{path}: another run has written to this file meanwhile; run the same command again to go on", 2)
     mend_tail(path)
     return file
 
@@ -4673,7 +4720,7 @@ def has_key(row: Row) -> bool:
     """Is a row plainly one of verdicts? What key_problems() says of the others; asking it of every row `report` takes a seventh longer."""
     get = row.get
     return (type(get("suite")) is type(get("model")) is type(get("question_id")) is str and row["suite"] in READABLE
-            and type(get("attempt")) is int and row["attempt"] > 0
+            and type(get("attempt")) is int and 0 < row["attempt"] <= MOST_ATTEMPTS
             and (row["row"] == "attempt" if "row" in row else
                  type(get("criterion_id")) is type(get("judge")) is str and is_verdict(row)))
 
@@ -4781,7 +4828,7 @@ def cmd_facts(args: argparse.Namespace) -> int:
         figures = {s.model: s.figures for s in scored}
         pages = {model: explanation(figures[model], of) for model, of in explained.items()}
         if args.explain:
-            print("\n" + "\n\n".join(pages.values()))
+            print(calm("\n" + "\n\n".join(pages.values())))
         if args.explain_dir:
             write_pages(Path(args.explain_dir), pages)
     if args.output:
@@ -4796,10 +4843,12 @@ def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
     """One Markdown file a name; names that are no file names get safe ones."""
     taken: set[str] = set()
     for name, page in pages.items():
-        safe = re.sub(r"[^\w .-]", "_", name).strip(" .")[:100] or "adsız"
-        safe = os.fsdecode(safe.encode(sys.getfilesystemencoding(), "replace")).replace("?", "_")        # under LC_ALL=C
-        while safe.casefold() in taken or safe.upper() in ("CON", "PRN", "AUX", "NUL"):
-            safe += "_"
+        plain = re.sub(r"[^\w .-]", "_", unicodedata.normalize("NFC", name)).strip(" .")[:50] or "adsız"     # at most 200 bytes
+        plain = os.fsdecode(plain.encode(sys.getfilesystemencoding(), "replace")).replace("?", "_")        # under LC_ALL=C
+        if re.match(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", plain, re.IGNORECASE):          # Windows keeps these for devices
+            plain = f"_{plain}"
+        names = itertools.chain([plain], (f"{plain} ({n})" for n in itertools.count(2)))
+        safe = next(name for name in names if name.casefold() not in taken)
         taken.add(safe.casefold())
         write_whole(folder / f"{safe}.md", page)
     say(f"{many(len(pages), 'page')} written to {folder}")
@@ -4980,8 +5029,8 @@ def cmd_check(args: argparse.Namespace) -> int:
             code = max(code, error.code)
             continue
         for where, finding in findings:
-            print(f"{name}: {where}: {finding}")
-        print(f"{name}: {what}; {many(len(findings), 'finding') if findings else 'no findings'}")
+            print(calm(f"{name}: {where}: {finding}"))
+        print(calm(f"{name}: {what}; {many(len(findings), 'finding') if findings else 'no findings'}"))
         code = max(code, int(bool(findings)))
     return code
 
@@ -5009,7 +5058,6 @@ def check_file(path: Path, law: Statutes | None) -> tuple[str, list[tuple[str, s
     return many(sum(1 for _ in read_rows(path)), f"{kind.partition(' ')[2]} row") + of_suites, []
 
 
-
 def cmd_cite(args: argparse.Namespace) -> int:
     """Find the references in a Turkish legal text, and with --sources which of its numbers stand there."""
     sources = read_sources(args.sources)
@@ -5017,7 +5065,7 @@ def cmd_cite(args: argparse.Namespace) -> int:
         for line, row in read_rows(Path(args.file)):
             if wrong := misfits(row, {"text": ("a text", lambda v: isinstance(v, str))}):
                 raise InputError(f"{args.file}:{line}: {wrong[0]}")
-            print(to_json(cite_row(row)))
+            print_json(to_json(cite_row(row)))
         return 0
     text = _read_text(Path(args.file))
     unknown = 0
@@ -5027,7 +5075,7 @@ def cmd_cite(args: argparse.Namespace) -> int:
             stands = any(cited_in(r, source) for source in sources)
             unknown += not stands
             found = "  in the sources" if stands else "  NOT FOUND in the sources"
-        print(f"{line_of(text, r)}: {r.type}: {' '.join(r.surface.split())} = {describe(r)}{found}")
+        print(calm(f"{line_of(text, r)}: {r.type}: {' '.join(r.surface.split())} = {describe(r)}{found}"))
     if args.sources:
         say(f"{many(unknown, 'decision, Board or ruling number')} in none of the sources")
     return 0
@@ -5038,7 +5086,7 @@ def cmd_cite(args: argparse.Namespace) -> int:
 
 def at_least_one(text: str) -> int:
     """A whole number from 1, for argparse."""
-    if not text.isdecimal() or int(text) < 1:
+    if not is_number(text) or int(text) < 1:
         raise argparse.ArgumentTypeError(f'"{text}" is not a whole number from 1')
     return int(text)
 
@@ -5055,7 +5103,7 @@ EXIT_CODES = "exit codes: 0 done, 1 the data or the service said no, 2 wrong use
 # The same option is the same in every command.
 SHARED: dict[str, dict[str, Any]] = {
     "--data": {"metavar": "FILE", "help": "your own questions (default: the file in data/)"},
-    "--judge": {"metavar": "MODEL", "help": "take the rows of this judge only"},
+    "--judge": {"type": plain_name, "metavar": "MODEL", "help": "take the rows of this judge only"},
     "--attempts": {"type": at_least_one, "metavar": "K", "help": "attempts a question (default: the highest in the rows)"},
     "--format": {"choices": ("text", "md", "csv", "json"), "default": "text", "help": "how to print (default: text)"},
 }
@@ -5088,12 +5136,12 @@ def parser() -> argparse.ArgumentParser:
         help="weights of met, pass^k, grounding, completed (default: 0.5/0.3125/0.125/0.0625)")
     add = command(cmd_compare, *SHARED)
     add("verdicts", nargs="+", help="one file with two models, or two files")
-    add("--models", nargs=2, metavar="MODEL", help="the two to compare, where there are more (of two files: one model twice)")
+    add("--models", nargs=2, type=plain_name, metavar="MODEL", help="the two to compare, where there are more (of two files: one model twice)")
     add("--rubrics", action="store_true", help="the files hold verdicts on the same answers under two rubrics")
     add = command(cmd_agree, "--format")
     add("first", help="verdict rows of the first judge")
     add("second", help="verdict rows of the second")
-    add("--judges", nargs=2, metavar="JUDGE", help="which judge of each file, where there are several")
+    add("--judges", nargs=2, type=plain_name, metavar="JUDGE", help="which judge of each file, where there are several")
     add = command(cmd_cite)
     add("file", help="a text, or - for standard input; with --json, lines {id, text}")
     add("--json", action="store_true", help="read and write JSON Lines")
@@ -5109,9 +5157,10 @@ def add_judge_options(add: Callable[..., argparse.Action]) -> None:
     add("answers", nargs="*", help="answers: .jsonl, .csv or a folder NAME/QUESTION.md")
     add("-o", "--output", metavar="FILE", help="verdict rows; run again with the same file to go on")
     add("--suite", choices=("irac", "kategori"), help="(default: worked out from the answers)")
-    add("--judge", metavar="MODEL", help=f"judge of suite irac (default: {JUDGE})")
-    add("--graders", nargs=2, default=list(GRADERS), metavar="MODEL", help=f"graders of suite kategori (default: {' '.join(GRADERS)})")
-    add("--tiebreak", default=TIEBREAK, metavar="MODEL", help=f"third grader of suite kategori (default: {TIEBREAK})")
+    add("--judge", type=plain_name, metavar="MODEL", help=f"judge of suite irac (default: {JUDGE})")
+    add("--graders", nargs=2, type=plain_name, default=list(GRADERS), metavar="MODEL",
+        help=f"graders of suite kategori (default: {' '.join(GRADERS)})")
+    add("--tiebreak", type=plain_name, default=TIEBREAK, metavar="MODEL", help=f"third grader of suite kategori (default: {TIEBREAK})")
     add("--base-url", default=BASE_URL, metavar="URL", help=f"any OpenAI-compatible service (default: {BASE_URL})")
     add("--key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable with the key (default: OPENAI_API_KEY)")
     add("--concurrency", type=at_least_one, default=16, metavar="N", help="calls in flight (default: 16)")
@@ -5123,12 +5172,17 @@ def add_judge_options(add: Callable[..., argparse.Action]) -> None:
     add("--golden", action="store_true", help="check a judge on answers with known verdicts")
 
 
+def leave_stdout() -> None:
+    """What is still to be printed goes nowhere, so that the interpreter does not trip over it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; give its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             is_ascii = codecs.lookup(stream.encoding).name == "ascii"        # the C locale: Turkish is written all the same
-            stream.reconfigure(encoding="utf-8" if is_ascii else stream.encoding, errors="backslashreplace")
+            stream.reconfigure(encoding="utf-8" if is_ascii else stream.encoding, errors="backslashreplace", newline="\n")
     try:
         args = parser().parse_args(argv)
         return int(args.run(args))
@@ -5140,8 +5194,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         say("score.py: interrupted")
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        leave_stdout()
         return 0
+    except OSError as error:                                # a full disk behind standard output, most likely
+        say(f"score.py: the output cannot be written ({error})")
+        leave_stdout()
+        return 1
 
 
 if __name__ == "__main__":
