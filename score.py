@@ -220,7 +220,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
             else:
                 problems.append(f"{path}:{number}: {wrong}")
     if empty and not problems:
-        problems.append(f"{path}: has no row; expected JSON Lines, one object a line")
+        problems.append(f"{path}: is empty; expected JSON Lines, one object a line")
     if problems:
         raise InputError(problems)
 
