@@ -4430,6 +4430,9 @@ def page_question(row: Row) -> Row:
             "reference": row.get("reference_answer") or row.get("referans_cevap")}
 
 
+PAGE_ROWS = 200_000                         # some 40 MB; a browser does not open much more
+
+
 def page_rows(rows: Iterable[Row]) -> dict[str, Row]:
     """By suite, question, model and attempt: lists of criterion, verdict, by, quote, reason, judge and what was noted of each
     verdict; and of each attempt status, seconds, cost, distinct citations, those found nowhere."""
@@ -4960,7 +4963,11 @@ def cmd_report(args: argparse.Namespace) -> int:
     if args.html:
         with open_file(HERE / "data" / "pages" / "leaderboard.html") as file:
             template = file.read().decode("utf-8")
-        again = (row for _, row in rows_of(args.verdicts, []) if args.judge in (None, row.get("judge", args.judge)))
+        count = sum(rows.count for rows in found.values())
+        again: Iterable[Row] = (row for _, row in rows_of(args.verdicts, []) if args.judge in (None, row.get("judge", args.judge)))
+        if count > PAGE_ROWS:
+            say(f"notice: {count} rows are too many for a page: it shows the figures, not the single verdicts; report fewer models for those")
+            again = ()
         write_whole(Path(args.html), fill_page(template, {
             "version": VERSION, "boards": [b.data for b in boards], **page_rows(again),
             "questions": {suite: {q: page_question(row) for q, row in rows.questions.items()} for suite, rows in found.items()}}))

@@ -381,6 +381,16 @@ def test_half_a_letter_in_a_verdict_ends_no_run(tmp_path: Path) -> None:
     assert {row["reason"] for row in read_jsonl(tmp_path / "kararlar.jsonl") if row.get("judge")} == {"x\ufffd"}
 
 
+def test_more_rows_than_a_page_holds_are_left_out_of_it_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "p.html"
+    rows = EXAMPLES / "kategori_verdicts.jsonl"
+    quote = next(row["quote"] for row in read_jsonl(rows) if row.get("quote"))[:20]
+    assert run_here("report", rows, "--html", page).code == 0 and quote in page.read_text(encoding="utf-8")
+    monkeypatch.setattr(score, "PAGE_ROWS", 10)
+    ran = run_here("report", rows, "--html", page)
+    assert ran.code == 0 and "too many for a page" in ran.err and quote not in page.read_text(encoding="utf-8")
+
+
 # -- answers that go astray -------------------------------------------------------------------
 
 DIGITS = "9" * 5000                                     # a model that repeats itself; more than int() takes
@@ -391,7 +401,7 @@ DIGITS = "9" * 5000                                     # a model that repeats i
 def test_a_run_of_thousands_of_digits_stops_nothing(text: str) -> None:
     astray = text.replace("{}", DIGITS)
     score.references(astray)
-    for wanted in ("üç gün", "1500 TL", "yüzde yirmi", "2/3", astray[:600]):
+    for wanted in ("üç gün", "1500 TL", "yüzde yirmi", "2/3", astray[:250]):
         list(score.hits(score.phrase(wanted), score.fold(f"{astray} ve 3 gün")))
     assert [r.surface for r in score.references(f"{astray}. Süre üç gündür.")][-1:] == ["üç gündür"]
 
