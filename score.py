@@ -4059,7 +4059,8 @@ def rows_notes(rows: Rows, model: str) -> list[str]:
     quotes, lost = (sum(n for kind, n in judged if kind.quote_found in known) for known in ((True, False), (False,)))
     flagged = sum(n for kind, n in kinds if kind.flagged)
     reworded = sum(n for kind, n in kinds if kind.rubric and rows.suite != "kategori")
-    providers = sorted({str(kind.provider) for kind, _ in judged if kind.provider})
+    providers = [{str(kind.provider) for kind, _ in judged if kind.provider and kind.judge == judge} for judge in rows.judges()]
+    mixed = sorted({name for of in providers if len(of) > 1 for name in of})
     changed = [f"{q}/{a}" for q in rows.questions for a, kept in rows.kept.get((model, q), {}).items()
                if len({rows.kinds[n].answer for n in set(kept.cells) if n}) > 1]
     return said(
@@ -4067,7 +4068,7 @@ def rows_notes(rows: Rows, model: str) -> list[str]:
         (flagged, f"{flagged} verdicts on answers that address the judge."),
         (reworded, f"MIXED: {reworded} verdicts rest on another wording of the criteria than the question file."),
         (changed, f"MIXED: verdicts on two texts of one answer at {_sample(changed)}; judge it again."),
-        (len(providers) > 1, f"judged through several providers: {', '.join(providers)}."))
+        (mixed, f"judged through several providers: {', '.join(mixed)}."))
 
 
 def run_notes(rows: Rows, scored: Sequence[Scored]) -> list[str]:
