@@ -567,6 +567,18 @@ def test_a_criterion_id_that_stands_twice_in_a_question_is_refused(tmp_path: Pat
     assert "an id of its own" in capsys.readouterr().err
 
 
+def test_the_third_grader_is_due_only_where_both_graded_this_very_text() -> None:
+    answer = score.Answer("kategori", "m", "k1", 1, "Yeni metin.", "ok", "", {})
+
+    def due(text: str, *grades: tuple[str, int]) -> bool:
+        rows = [{"suite": "kategori", "model": "m", "question_id": "k1", "attempt": 1, "criterion_id": "score", "judge": grader, "verdict": verdict,
+                 "answer_sha": score.short_hash(text)} for grader, verdict in grades]
+        return score.third_is_due(answer, ("a", "b"), {score.row_key(row): row for row in rows})
+
+    assert due("Yeni metin.", ("a", 0), ("b", 3))
+    assert not due("Yeni metin.", ("a", 0)) and not due("Yeni metin.", ("a", 3), ("b", 3)) and not due("Eski metin.", ("a", 0), ("b", 3))
+
+
 def test_judge_is_refused_for_kategori_which_names_its_graders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = write_jsonl(tmp_path / "c.jsonl", [{"question_id": "tbk-01", "answer": "x"}])
     assert score.main(["judge", str(given), "--suite", "kategori", "--judge", "ayse", "--batch-out", str(tmp_path / "b.jsonl")]) == 2
