@@ -166,6 +166,13 @@ def test_bootstrap_interval_is_near_the_normal_one_and_repeats():
     assert score.bootstrap_interval(values) == (low, high)
 
 
+def test_bootstrap_interval_leaves_250_of_10_000_means_out_on_either_side():
+    generator = random.Random(score.SEED)
+    values = [1.5, 2.25, 7.0, 11.125, 3.75, 0.5, 19.0]
+    means = sorted(math.fsum(generator.choices(values, k=7)) / 7 for _ in range(10_000))
+    assert score.bootstrap_interval(values) == (round(means[250], 6), round(means[9749], 6))
+
+
 def test_bootstrap_interval_within_strata_keeps_as_many_of_each():
     """Two strata of different level: within each all values are equal, so every resample has the same mean."""
     assert score.bootstrap_interval([1.0, 3.0, 1.0, 3.0, 1.0], ["a", "b", "a", "b", "a"]) == (1.8, 1.8)
