@@ -1025,7 +1025,7 @@ COURTS = {  # name in the norm ("": an office that is no court): how texts write
     "Danıştay {n}. D.": r"(?:danistay(?:'[a-z]+)?|dan|dn|d)\b\.?\s*(?:dairesi\s*:\s*)?" + CHAMBER + r"(?:daire|d\b)",
     "Yargıtay {n}. HD": r"(?:y\.?\s?)?" + CHAMBER + HUKUK,
     "Yargıtay {n}. CD": r"(?:y\.?\s?)?" + CHAMBER + CEZA,
-    "Yargıtay İBBGK": IBK + r"buyuk genel kurul|yargitay buyuk genel kurul|y?ibbgk\b",
+    "Yargıtay İBBGK": IBK + r"buyuk genel kurul|yargitay\s(?:dairesi\s*:\s*)?buyuk genel kurul|y?ibbgk\b",
     "Yargıtay İBHGK": IBK + r"hukuk genel kurul|y?ibhgk\b",
     "Yargıtay İBK": IBK + r"karar|y?ibk\b",
     "Yargıtay HGK": r"(?:yargitay )?hukuk genel kurul|y?hgk\b",
@@ -1038,6 +1038,7 @@ COURTS = {  # name in the norm ("": an office that is no court): how texts write
     "KİK": r"kamu ihale kurul|kik\b",
     "": r"icra (?:ve iflas )?(?:dairesi|mudurlug|md\b)|[a-z]*savcilig|cbs\b|noter"
         r"|arabulucu[a-z]*(?=\s(?:[a-z]+\s){0,2}(?:tutana|belge|dosya|basvuru|buro|no|numara|sayi|\d))|sigorta tahkim|hakem heyet",
+    "{n}. D.": rf"(?=\d+\.|[a-z]){CHAMBER}daire",  # of the court named last
     "Yargıtay": r"yargitay",
     "Danıştay": r"danistay",
 }
@@ -1175,7 +1176,8 @@ DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=s
         r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d)(?!\d))")
 UNNAMED_DATE = re.sub(r"\?P<\w+>", "?:", DATE.replace("(?P=sep)", "[./-]"))  # for use inside other patterns
 DASH_DIGITS = (r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
-               r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?)?\(\w{1,8}[-/][\w./ -]{1,30}\)|\.?\(\w{1,8}\)\.?)")
+               r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?)?\(\w{1,8}[-/][\w./ -]{1,30}\)|\.?\(\w{1,8}\)\.?"
+               r"|(?<=[a-z])\s\d{1,4}(?:/\d{1,2})?(?=\s?-\s?\d))")  # "KVK 12-1368"
 SHAPES = lazy("|".join((
     rf"(?P<date>{DATE})",
     r"(?P<rekabet>\d\d\s?-\s?\d{1,3}\s?/\s?\d{1,4}\s?-\s?(?:\d{1,4}|m)(?![\w/]))",
@@ -1183,8 +1185,10 @@ SHAPES = lazy("|".join((
     r"(?P<kik>\d{4}/(?:u[hym]\.?[iv]{1,3}|[md]k(?:\.d)?)[.\s]?-?\s?\d+)",
     r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6}(?!\.?\d|\s?/))?(?![\d%/]|\.\d))",
     r"(?P<pair>\d{1,2}-\d{1,4}/\d{1,5}(?![\d/-])|\d{1,5}-\d{1,5}(?=\s+sayi(?:li)?\b|\s+e\.?\s?k\b))",
+    r"(?P<bare>\d{1,5}(?=\s?[ek]\.|\s(?:esas|karar)\b)"  # one of a marked pair: "E: 2287, K: 3194", "1998/2-801 E., 815 K."
+    r"|(?:(?<=[ek][.:])|(?<=[ek][.:]\s)|(?<=sas[\s:])|(?<=(?:sas|rar|.no):\s))\d{1,5}(?![\d/%-]|[.,]\d|\s?(?:gun|ay|yil|hafta|tl|lira|bin|m)))",
 )))
-OLD_RULING = lazy(rf"b\s?\.\s?07\.\d\.g[ie][bl][\w.]{{0,40}}{DASH_DIGITS}{{1,9}}")
+OLD_RULING = lazy(rf"b\s?\.\s?07\.\d\.g[ie][bl](?:[\w.]|(?<=\.)\s(?=\d)){{0,40}}{DASH_DIGITS}{{1,9}}")
 
 
 def number_value(written: str, money: bool = False) -> Number | None:
@@ -1269,7 +1273,8 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
 def _ruling(page: Page, start: int, end: int) -> list[Found]:
     """A tax ruling; without brackets only where the text calls it one (letters of offices have such numbers too)."""
     raw = page.plain[start:end].rstrip(".,-/ ")
-    around = page.plain[max(0, start - 120):end + 60]
+    line = page.plain.rfind("\n", max(0, start - 120), start) + 1
+    around = page.plain[max(0, start - (2000 if "|" in page.plain[line:end + 9] else 120)):end + 60]  # a table's head tells
     if "[" not in raw and ".g" not in raw and "ozelge" not in around and "mukteza" not in around:
         return []
     return [Found("ozelge", start, start + len(raw), {"sayi": page.number(start, start + len(raw)).replace("GIB", "GİB")})]
@@ -1668,12 +1673,14 @@ def _communiques(page: Page) -> Iterator[Found]:
 # -- Decisions: their numbers ----------------------------------------------------------------------------------------
 
 MARK_BEFORE = lazy(
-    r"(?<![a-z'])(?:(?P<esas>e|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|karar|kr))\s?\.?\s?"
+    r"(?<![a-z'])(?!(?:(?<=no\n)|(?<=hi\n))[^:\d]*\n)(?:(?P<joint>e(?:sas)?\s?\.?(?:\s?no)?\s?(?:[-/,]|ve\s)\s?k(?:arar)?)"
+    r"|(?P<esas>e|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|karar|kr))\s?\.?\s?"
     r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(]*$")
 MARK_AFTER = lazy(
     r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)"
-    r"|(?P<esas>(?:e\b\.?|esas(?:in[a-z]*)?\b)(?!\s?blok)|d\s?\.\s?is\b|degisik\s+is\b|basvuru\b(?!\skayit))"
+    r"|(?P<esas>(?:e\b\.?|esas[a-z]{0,6}\b)(?!\s?blok)|d\s?\.\s?is\b|degisik\s+is\b|basvuru\b(?!\skayit))"
     r"|(?P<karar>k\b\.?|karar\b(?! +(?:tarih|no\b|sayisi(?!\s+ile)))))\)?")
+MARKS_NEXT = lazy(r"[\s.:]{0,3}(?:(?:no|sayi|numara)[a-z]*[\s.:]{0,3})?\d")  # "E. 2020/1 [K.] 2021/2"
 BETWEEN = lazy(rf"(?:[\s,;|.:()/\"-]*(?:ve|ile|sayili|karar tarihi|tarih(?:li)?|t|{UNNAMED_DATE})(?![a-z\d])){{0,4}}[\s,;|.:()/\"-]*")
 LIST_BETWEEN = lazy(r"\s*(?:,|,?\s?ve)\s+")
 NOUN = r"(?:karar|ilam|huk[um]m|dosya|basvuru)"
@@ -1683,10 +1690,10 @@ OTHER_BODIES = (  # whose decisions are no court's
     r"(?:belediye|meclis|encumen|sirket|bakanli[kg]|valili|cumhurbaskan|kooperatif|sozlesme|yonetim kurul|ortaklar kurul"
     r"|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
 OTHER = (  # what numbers of other kinds are of
-    rf"(?:{OTHER_BODIES}|sorusturma|iddianame|arabuluculuk|takip|icra|fatura|irsaliye|ihale(?! kurul)|police|yevmiye|sira(?!s)|seri|rapor"
+    rf"(?:{OTHER_BODIES}|toplanti|gundem|bkk|cbk|khk|bakanlar kurul|sorusturma|iddianame|arabuluculuk|takip|icra|fatura|irsaliye|ihale(?! kurul)|police|yevmiye|sira(?!s)|seri|rapor"
     r"|parsel|sicil|donem|teblig|genelge|kanun|yonetmelik|direktif|tuzug|kararname|sirkuler)")
 OTHER_NUMBER = lazy(rf"[^a-z](?=[a-z]{{3}}){OTHER}[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
-OTHER_AFTER = lazy(rf"[\s,]*(?:{SAYILI}\s)?(?:(?!{NOUN})[a-z]+\s)?(?:{OTHER}|sor\.|a[bt]\b)")
+OTHER_AFTER = lazy(rf"(?!\s*\n[^\n:\d]{{0,40}}:)[\s,]*(?:{SAYILI}\s)?(?:(?!{NOUN})[a-z]+\s)?(?:{OTHER}|sor\.|a[bt]\b)")
 OTHER_BODY = lazy(rf"\b{OTHER_BODIES}")
 DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
 STRASBOURG = lazy(r"(?!(?:19|20)\d\d/)\d{3,6}/\d\d$")
@@ -1718,14 +1725,15 @@ def _dockets(page: Page, raw: list[Found]) -> list[Docket]:
     for _, start, end, norm in raw:
         before = MARK_BEFORE.search(plain, max(floor, start - 34), start)
         after = MARK_AFTER.match(plain, end)
-        if before and after and before[0].strip().isalpha() and not re.match(r"[\s\d]{0,2}\d", plain[after.end():after.end() + 3]):
-            before = None  # "Karar 2021/1544 E., 2022/987 K."
+        if before and after and "\n" not in after[0] and not MARKS_NEXT.match(plain, after.end()):
+            before = None  # "Karar: 2021/1544 E., 2022/987 K."
         role = (before.lastgroup or "") if before else ""
         left, right = before.start() if before else start, end
-        if after and (not role or after.lastgroup == role):
+        if after and (role in ("", "joint", after.lastgroup)):
             role, right = after.lastgroup or "", after.end()
-        dockets.append(Docket(start, norm["number"], role, left, right))
-        floor = right
+        if role or not norm["number"].isdigit():
+            dockets.append(Docket(start, norm["number"], role, left, right))
+            floor = right
     return dockets
 
 
@@ -1736,9 +1744,9 @@ def _is_pair(page: Page, one: Docket, two: Docket) -> bool:
     between = page.plain[one.right:two.left]
     if {one.role, two.role} == {"esas", "karar"}:
         return BETWEEN.fullmatch(between) is not None
-    if one.role not in ("", "esas") or two.role not in ("", "joint"):
+    if one.role not in ("", "esas", "joint") or two.role not in ("", "joint"):
         return False
-    if between.strip() in ("", "-", "/", "|") and not one.role:
+    if between.strip() in (("-", "/") if one.role == "esas" else ("", "-", "/", "|", ":")):
         return "-" not in one.number
     named = NAMED_AFTER.match(page.plain, two.right)  # "2020/1, 2021/2 sayılı kararı"
     return named is not None and not named["plural"] and between.strip() in ("-", ",", *(["ve"] if one.role else ()))
@@ -1767,6 +1775,8 @@ def _role(page: Page, one: Docket, two: Docket | None) -> str:
     plain, end = page.plain, (two or one).right
     if OTHER_NUMBER.search(plain, max(0, one.left - 30), one.left) or OTHER_AFTER.match(plain, end):
         return "other"
+    if one.number.isdigit() and not two:
+        return "other"
     if plain[one.left - 1].isalnum() or plain[one.left - 1] == "-" or plain[one.start - 1] == "'":
         return "other"
     if one.role:
@@ -1789,7 +1799,7 @@ def _is_decision(page: Page, case: Case, court: str | None, floor: int) -> bool:
     marked = bool(one.role or (two and two.role))
     if court == "":
         return marked and two is not None
-    if not marked and STRASBOURG.match(one.number):
+    if STRASBOURG.match(one.number):
         return court == "AİHM"
     if not OF_A_YEAR.match(one.number) and not (court and (marked or role == "joint")) and not (marked and two):
         return False
@@ -1824,24 +1834,27 @@ COURT = lazy(r"\b(?:" + "|".join(
     [rf"(?P<c{i}>(?:{pattern.replace('?P<n>', f'?P<n{i}>')})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
     + [rf"(?P<instance>(?:{'|'.join(INSTANCE_PATTERNS.values())})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)(?!\s+sifat)"
        rf"|(?:{'|'.join(filter(None, INSTANCES.values()))})(?![a-z]))"]) + ")")
-COURT_BEHIND = lazy(rf"\s?(?:{SAYILI}|tarihli)\s|[^()\n]{{0,60}}[(\[]")  # "4/11 sayılı İçtihadı Birleştirme Kararı", "§ 48 (AYM)"
+UNDER = lazy(r"(?=[^\n:]*[\n:])[\s:]*(?:(?:karar|kunye|daire)[a-z]*[\s:]*){0,3}")  # "Ankara BAM\nDairesi: 3. Hukuk Dairesi"
+COURT_BEHIND = lazy(  # "4/11 sayılı İçtihadı Birleştirme Kararı", "§ 48 (AYM)", "; T: 03.03.2020 - 8. HD)"
+    rf"\s?(?:{SAYILI}|tarihli),?\s|[^()\n]{{0,60}}[(\[]|(?P<sign>\s?[,;|/-]\s)(?:t[\s.:]{{0,3}})?(?:{UNNAMED_DATE}(?:\st\.)?\s?[,;|/-]\s)?")
+NO_NUMBER = lazy(rf"\.?\s?(?:[)\]]|[.;|]?\s*\n|\.?\s*\Z|;|,(?!\s?(?:\d+/\d+(?!/)|[ek]\b|esas|karar no))|\.\s[a-z]{{2}})")  # a number behind is the court's own
 
 
-def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> str | None:
-    """Name of the court a number belongs to: the last one before it in its sentence, one just behind it, or that of the
-    decision before. None where none is named, "" for an office that is no court."""
+def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> tuple[str | None, int]:
+    """Name of the court a number belongs to, and where number and court end: the last one before it in its sentence, one
+    just behind it, or that of the decision before. None where none is named, "" for an office that is no court."""
     start = _sentence_start(page, left, min(300, left - floor), headings=False)
-    names = _court_names(page, start, left)
+    names = _court_names(page, start, left, inherited)
     gap = page.plain[names[-1][1] if names else start:left]
     if len(gap) > 5 and ANAPHORA.search(gap):
-        return None
+        return None, right
     if names:
-        return names[-1][2]
+        return names[-1][2], right
     if behind := COURT_BEHIND.match(page.plain, right):
         names = _court_names(page, behind.end(), behind.end() + 90)
-        if names and _is_lead(page, behind.end(), names[0][0]):
-            return names[0][2]
-    return inherited if start == floor and len(gap) < 160 and not VERB.search(gap) else None
+        if names and _is_lead(page, behind.end(), names[0][0]) and (not behind["sign"] or NO_NUMBER.match(page.plain, names[0][1])):
+            return names[0][2], names[0][1]
+    return inherited if start == floor and len(gap) < 160 and not VERB.search(gap) else None, right
 
 
 def _is_lead(page: Page, start: int, end: int) -> bool:
@@ -1850,7 +1863,7 @@ def _is_lead(page: Page, start: int, end: int) -> bool:
     return all(w[0] in ("ve", "tarihli", "gunlu", "kapatilan") or (page.is_capital(start + w.start()) and not re.match(NOUN, w[0])) for w in words)
 
 
-def _court_names(page: Page, start: int, end: int) -> list[tuple[int, int, str]]:
+def _court_names(page: Page, start: int, end: int, inherited: str | None = None) -> list[tuple[int, int, str]]:
     """Names of courts in a stretch, as the norm has them, each with its place; "" for an office that is no court."""
     if end - start < 5:
         return []
@@ -1858,7 +1871,9 @@ def _court_names(page: Page, start: int, end: int) -> list[tuple[int, int, str]]
     names = list[tuple[int, int, str]]()
     for match in COURT.finditer(window):
         at, stop = start + match.start(), start + match.end()
-        if names and names[-1][2] in ("Yargıtay", "Danıştay") and at - names[-1][1] < 16:
+        last = names[-1][2] if names else inherited or ""
+        is_under = bool(names) and UNDER.fullmatch(page.plain, names[-1][1], at)
+        if names and last in ("Yargıtay", "Danıştay") and at - names[-1][1] < 16:
             names.pop()  # "Yargıtay (Kapatılan) 6. Hukuk Dairesi"
         if match.lastgroup == "instance":
             name = _instance_name(page, at, stop, match[0])
@@ -1872,6 +1887,12 @@ def _court_names(page: Page, start: int, end: int) -> list[tuple[int, int, str]]
             if "{city}" in name:  # "İstanbul BAM 12. HD", "BAM İstanbul 12. HD"
                 city = _city(page, at) or (_city(page, start + match.start(f"n{index}")) if "{n}" in list(COURTS)[index] else "")
                 name = name.replace("{city}", city).strip()
+            if name[:1].isdigit():
+                if not last.startswith("Danıştay"):
+                    continue
+                name = f"Danıştay {name}"
+            elif is_under and last.endswith(" BAM"):
+                name = name.replace("Yargıtay", last)
         names.append((at, stop, name))
     return names
 
@@ -1903,18 +1924,19 @@ def _instance_name(page: Page, start: int, end: int, name: str) -> str:
 
 # -- Decisions: their dates ------------------------------------------------------------------------------------------
 
-GLUE = (r"[\s,:;()|/'.-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t|ve|lu|karar[a-z]*|ilam[a-z]*|numarasi|numarali|sayi(?:si|li)|nolu"
-        r"|verdigi|verilen|esas|e|k|no)\b[\s,:;()|/'.-]*){0,6}")
+GLUE = (r"[\s,:;()|/'.-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t(?:a?rh?)?|ve|lu|karar[a-z]*|ilam[a-z]*|numarasi|numarali|sayi(?:si|li)|nolu"
+        r"|verdigi|verilen|esas|e|k|no|stra[sz]bo?urg)\b[\s,:;()|/'.-]*){0,6}")
 TIED_BEFORE = lazy(rf"'?[a-z]*{GLUE}(?:(?:[a-z]+\s){{0,2}}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?@(?:.*@)?'?[a-z]*{GLUE})?", re.S)  # @: a court's name
 TIED_BEHIND = lazy(GLUE)
+APPLICATION = lazy(r"b(?:as(?:vuru)?)?\b\.?\s?n")  # "B. No: 2019/24912", the Constitutional Court's where none is named
 INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
 FILED = lazy(rf"\s?{SAYILI}\s(?:bireysel\s)?basvuru(?!(?:su)?n?da)")
 UP_TO_A_DAY = lazy(r"[a-z'\s,]{0,80}")
 DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış", "19.2.2015 gününde oybirliğiyle karar verildi"
     r"(?:'[td][ae]n?|\s(?:tarih|gun)[a-z]*)\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
     r"(?:karara bagla|karar(?:ini)? ver|ihlal|huk[um]m|sonuclandir|red|kabul|veri?[dlm]|esastan)")
-CLOSING = lazy(r"['\s]*(?:tarih|gun)[a-z]*\s(?:oy\s?(?:birligi|coklugu)[a-z]*|kesin|ile|olarak|olmak|uzere|[,\s])+karar veril")
-LABELLED = lazy(r"karar(?:in)? (?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
+CLOSING = lazy(r"['\s]*(?:tarih|gun)[a-z]*,?\s(?:oy\s?(?:birligi|coklugu)[a-z]*|kesin|ile|olarak|olmak|uzere|[,\s])+karar verildi(?!gi)")
+LABELLED = lazy(r"karar(?:in)? (?:tarihi|t(?:a?rh?)?\b)\s{0,9}\.?\s{0,9}:?\s{0,9}$")
 OF_ANOTHER_ACT = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
 OF_WHAT_FOLLOWS = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor"
     rf"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?)\s*(?:ve|,)?\s*(?:[ek]\s?[.:]|esas|\d|yargitay|danistay)"
@@ -1922,8 +1944,8 @@ OF_WHAT_FOLLOWS = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor"
 
 
 def _decision_date(page: Page, dates: list[Found], floor: int, left: int, right: int) -> Found | None:
-    """The decision's own date: between its numbers, the day it was decided on, or tied to its numbers by nothing but
-    connecting words and its court."""
+    """The decision's own date: between its numbers and its court, the day it was decided on, or tied to its numbers by
+    nothing but connecting words and its court."""
     plain, at = page.plain, bisect.bisect_right(dates, left, key=lambda date: date.start)
     before, behind = dates[at - 1:at], dates[at:at + 4]
     for date in behind:
@@ -1939,26 +1961,29 @@ def _decision_date(page: Page, dates: list[Found], floor: int, left: int, right:
         is_tied = TIED_BEHIND.fullmatch(plain, right, date.start)
         if (is_labelled or is_tied) and not OF_WHAT_FOLLOWS.match(plain, date.end):
             return date
-    if not floor and dates and CLOSING.match(plain, dates[-1].end):  # numbers at the top of a decision, date in its last line
-        return dates[-1]
     return None
 
 
 def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Found]:
     """Decisions and case files of courts, from the raw numbers and the dates of a text."""
     floor, court = 0, None
+    closing = [date for date in dates if CLOSING.match(page.plain, date.end)]
     for case in _cases(page, _dockets(page, raw)):
         one, two, role, right = case
         if role in ("", "other"):
             continue
-        court = _court(page, floor, one.left, right, court)
+        court, end = _court(page, floor, one.left, right, court)
+        if not court and APPLICATION.match(page.plain, one.left):
+            court = "AİHM" if STRASBOURG.match(one.number) else "AYM" if page.plain[one.left + 1] != "a" else court
         if not _is_decision(page, case, court, floor):
             continue
         esas, karar = _numbers_by_role(one, two, role)
-        date = _decision_date(page, dates, floor, one.left, right) if dates else None
+        date = _decision_date(page, dates, floor, one.left, end) if dates else None
+        if not date and not floor and closing:  # numbers at the top of a decision, date in its last line
+            date = closing[-1]
         norm = {"court": court or None, "esas": esas, "karar": karar, "date": date and date.norm["iso"]}
         yield Found("decision", min(one.left, one.start), right, norm)
-        floor = max(right, date.end if date else 0)
+        floor = max(end, date.end if date and date.start < end + 40 else 0)
 
 
 # -- All together ----------------------------------------------------------------------------------------------------
