@@ -495,6 +495,8 @@ def digits_value(token: str) -> Number | None:
         return Fraction(token.replace(".", "").replace(",", "."))
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+\.\d+|\d{1,3}(?:,\d{3}){2,}|\d+\.\d{1,2}", token):
         return Fraction(token.replace(",", ""))
+    if re.fullmatch(r"\d{1,3}(?:\.\d{3})+\.\d\d", token):  # "2.700.000.00"
+        return Fraction(int(token.replace(".", "")), 100)
     return None
 
 
@@ -996,7 +998,8 @@ NOT_LAWS = (  # their articles are not labelled
     "(?<!haklari )sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk",
     "taahhutname", "gdpr", "sirkuler", "police", "tuzug", "tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname",
     "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
-MONTHS = ("ocak", "subat", "mart", "nisan", "mayis", "haziran", "temmuz", "agustos", "eylul", "ekim", "kasim", "aralik")
+MONTHS = ("oca(?:k)?", "sub(?:at)?", "mar(?:t)?", "nis(?:an)?", "may(?:is)?", "haz(?:iran)?", "tem(?:muz)?", "agu(?:stos)?", "eyl(?:ul)?",
+          "eki(?:m)?", "kas(?:im)?", "ara(?:lik)?")
 PERIODS = {"is gun": "iş günü", "isgun": "iş günü", "gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl", "sene": "yıl"}
 CURRENCIES = {
     "TL": r"tl|try|turk liras[a-z]*|lira(?!z)[a-z]*|¤",
@@ -1052,7 +1055,7 @@ SECOND_WORDS = "anadolu|bati|dogu|merkez"  # "İstanbul Anadolu", "Ankara Batı"
 # -- The plain copy --------------------------------------------------------------------------------------------------
 
 SPACES, HYPHENS = "\t\r\x0b\x0c\u00a0*`_", "–—"
-UNUSUAL = lazy("[<&\u00ad\u0300-\u036f\u02bc\u2000-\u2012\u2015\u2028-\u202f\u2032\u2060-\u2064\u20ba\u2212\u3000\ufeff]")
+UNUSUAL = lazy("[<&\u00ad\u0300-\u036f\u02bc\u2000-\u2012\u2015\u2028-\u202f\u2032\u2060-\u2064\u20ba\u2150-\u215e\u2212\u3000\ufeff]")
 UNUSUAL_PART = lazy(rf"</?[a-zA-Z][^<>]{{0,200}}>|&(?:#\d{{1,6}}|#[xX][\da-fA-F]{{1,5}}|[a-zA-Z]{{2,8}});|{UNUSUAL.pattern}")
 ADDRESS_PART = lazy(r"(?:https?://|www\.)[^\s<>()\[\]\"]+|(?<=\w)\.(?:com|org|net|gov|edu|tr)(?:\.tr)?/[^\s<>()\[\]\"]+")
 SIGNS = {"\u02bc": "'", "\u2032": "'", "\u20ba": "¤", "\u2028": "\n", "\u2029": "\n", "<": "<", "&": "&"}
@@ -1064,9 +1067,9 @@ def _plain_byte(byte: int) -> int:
     sign = bytes([byte]).decode("cp1254", "replace")
     if sign in SPACES or sign in HYPHENS:
         return ord(" " if sign in SPACES else "-")
-    sign = {"İ": "i", "I": "i", "ı": "i", "‘": "'", "’": "'", "´": "'", "“": '"', "”": '"', "„": '"'}.get(sign, sign)
+    sign = {"İ": "i", "I": "i", "ı": "i", "‘": "'", "’": "'", "´": "'", "“": '"', "”": '"', "„": '"', "¼": "½", "¾": "½"}.get(sign, sign)
     plain = unicodedata.normalize("NFD", sign.lower())[0]
-    return ord(plain) if plain.isascii() else byte
+    return ord(plain) if plain.isascii() or plain == "½" else byte
 
 
 PLAIN = bytes(map(_plain_byte, range(256)))
@@ -1078,10 +1081,11 @@ def _usual(match: re.Match[str]) -> str:
     part = match[0]
     if len(part) > 1 and part[0] == "&":
         import html  # only texts with entities need its tables
-        return html.unescape(part)[:1]
+        sign = html.unescape(part)[:1]
+        return _usual(sign) if UNUSUAL.match(sign) else sign
     if len(part) > 1 or "\u2000" <= part <= "\u200a" or part in "\u202f\u3000":
         return " "
-    return SIGNS.get(part, "-" if "\u2010" <= part <= "\u2015" or part == "\u2212" else "")
+    return SIGNS.get(part, "½" if "\u2150" <= part <= "\u215e" else "-" if "\u2010" <= part <= "\u2015" or part == "\u2212" else "")
 
 
 class Page:
@@ -1158,21 +1162,24 @@ MEASURE = lazy(
     rf"(?:\s{{1,4}}|(?<=[\d)])\s{{0,4}})'?(?P<period>{'|'.join(PERIODS)})"
     rf"|[.,]?\s?-?\s{{0,4}}(?P<currency>{ANY_CURRENCY})(?![a-z])(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?"
     r"|\s?(?P<percent>%)(?!\s?\d)))")
+AMOUNT_LIST = lazy(r"(?<!\bm\.)(?<=[\s(])(?:(?:\d{1,3}(?:\.\d{3})+(?:,\d\d)?|\d{3,9})(?:,\s|\sve\s)){1,6}$")
 AGAIN = lazy(r"(?:'[a-z]{1,5})?\s?\(\s?(?:yalniz\s)?")  # "yüz elli bin Türk lirası (150.000 TL)"
 SHARE = lazy(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*)?(?![a-z])")  # "üçte ikisi"
+ARITHMETIC = "[=x+×]"
 FRACTION = lazy(r"(?P<part>\d{1,3})/(?P<whole>\d{1,3})(?![\d/%]|\.\d)")
 SHARE_AFTER = lazy(r"'(?:[sn]?[iu](?!nc)|l[iu]k|[sn]?[ae]r\s(?:pay|hisse))"
-                   r"|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
-SHARE_BEFORE = lazy(r"(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa)\s)[a-z]+\s){0,2}$")
+                   rf"|\s?{ARITHMETIC}\s?[\d½]|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
+SHARE_BEFORE = lazy(rf"(?:(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa)\s)[a-z]+\s){{0,2}}|[\d½]\s?{ARITHMETIC}\s?)$")
+DIGIT = lazy(r"\d")
 NUMBER_START = lazy(  # one set of signs first: the search engine then looks for these only
-    rf"[\d\s(\"/%{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
-    rf"|(?<=\d)(?!\d{{0,3}}[,;]\s[^\s\d(tluade$¤{EURO}-])|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
+    rf"[\d\s(\"/%½{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
+    rf"|(?<=\d)(?!\d{{0,3}}[,;]\s[^\s\d(tluadek$¤{EURO}-])|(?<=½)|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
 WORD_IN_USE = lazy(  # most "bir" are not
     rf"{SIGN}|{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
 VALUE_SIGNS = "%$¤" + PER_MILLE + EURO
 NUMBER_RUN = lazy(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
 DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
-        rf"|(?P<d2>\d{{1,2}})\.?\s{{1,3}}(?P<month>{'|'.join(MONTHS)})[\s,]{{1,3}}(?P<y2>\d{{4}})(?!\d)"
+        rf"|(?P<d2>\d{{1,2}})\.?\s{{1,3}}(?P<month>{'|'.join(MONTHS)})\.?[\s,]{{1,3}}(?P<y2>\d{{4}})(?!\d)"
         r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d)(?!\d))")
 UNNAMED_DATE = re.sub(r"\?P<\w+>", "?:", DATE.replace("(?P=sep)", "[./-]"))  # for use inside other patterns
 DASH_DIGITS = (r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
@@ -1186,7 +1193,7 @@ SHAPES = lazy("|".join((
     r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6}(?!\.?\d|\s?/))?(?![\d%/]|\.\d))",
     r"(?P<pair>\d{1,2}-\d{1,4}/\d{1,5}(?![\d/-])|\d{1,5}-\d{1,5}(?=\s+sayi(?:li)?\b|\s+e\.?\s?k\b))",
     r"(?P<bare>\d{1,5}(?=\s?[ek]\.|\s(?:esas|karar)\b)"  # one of a marked pair: "E: 2287, K: 3194", "1998/2-801 E., 815 K."
-    r"|(?:(?<=[ek][.:])|(?<=[ek][.:]\s)|(?<=sas[\s:])|(?<=(?:sas|rar|.no):\s))\d{1,5}(?![\d/%-]|[.,]\d|\s?(?:gun|ay|yil|hafta|tl|lira|bin|m)))",
+    r"|(?:(?<=[ek][.:])|(?<=[ek][.:]\s)|(?<=sas[\s:])|(?<=(?:sas|rar|.no):\s))\d{1,5}(?![\w/%]|[.,-]\d|\.\.|\s?(?:gun|ay|yil|hafta|tl|lira|bin|m)))",
 )))
 OLD_RULING = lazy(rf"b\s?\.\s?07\.\d\.g[ie][bl](?:[\w.]|(?<=\.)\s(?=\d)){{0,40}}{DASH_DIGITS}{{1,9}}")
 
@@ -1222,32 +1229,44 @@ def _iso(match: re.Match[str]) -> str | None:
     """The date of a match of `DATE` as YYYY-MM-DD; None where there is no such day."""
     day, year = int(match["d"] or match["d2"] or match["d3"]), int(match["y"] or match["y2"] or match["y3"])
     name = match["m"] or match["m3"] or ""
-    month = MONTHS.index(match["month"]) + 1 if match["month"] else int(name) if name.isdigit() else ROMAN.get(name, 0)
+    month = [name[:3] for name in MONTHS].index(match["month"][:3]) + 1 if match["month"] else int(name) if name.isdigit() else ROMAN.get(name, 0)
     longest = 31 if month in (1, 3, 5, 7, 8, 10, 12) else 30 if month != 2 else 29
     return f"{year:04}-{month:02}-{day:02}" if 1 <= month <= 12 and 1 <= day <= longest and 1000 <= year <= 2999 else None
 
 
-def _numbers(page: Page) -> list[Found]:
-    """Everything that starts with a digit, a number word or a sign. Numbers of decisions come out raw, as "docket"."""
+def _numbers(page: Page, measures: bool = True) -> list[Found]:
+    """Everything that starts with a digit, a number word or a sign, or just what is known by its shape, without amounts,
+    rates and durations. Numbers of decisions come out raw, as "docket"."""
     plain, at, numbers = page.plain, 0, list[Found]()
-    while match := NUMBER_START.search(plain, at):
+    start_of_one = NUMBER_START if measures else DIGIT
+    while match := start_of_one.search(plain, at):
         start = match.start()
         sign = plain[start]
         if sign.isdigit():
-            found = _shape(page, start, at) or _measure(page, start)
-            if not found and "'" in plain[start:start + 4]:  # "3'te 2"
+            found = _shape(page, start, at) or (_measure(page, start) if measures else [])
+            if not found and measures and "'" in plain[start:start + 4]:  # "3'te 2"
                 found = _share(page, start)
-        elif sign in VALUE_SIGNS:
-            found = _measure(page, start)
+        elif sign in VALUE_SIGNS or sign == "½":
+            found = _measure(page, start) or _share(page, start)
         else:
             start += 1
             found = _measure(page, start) or _share(page, start) if WORD_IN_USE.match(plain, start) else []
         if found:
+            if found[0].type == "amount" and plain.endswith(" ve ", at, start):
+                numbers += _listed_amounts(page, numbers[-1].end if numbers else 0, found[0])
             at = found[-1].end
             numbers += found
         else:
             at = NUMBER_RUN.match(plain, start).end()  # type: ignore[union-attr]
     return numbers
+
+
+def _listed_amounts(page: Page, floor: int, last: Found) -> list[Found]:
+    """The amounts of a list that names its currency once, at the end: "1.000, 2.500 ve 4.000 TL"."""
+    listed = AMOUNT_LIST.search(page.plain, max(floor, last.start - 90), last.start)
+    items = re.finditer(r"\d[\d.,]*\d", listed[0]) if listed else ()
+    return [one for item in items for one in _value("amount", listed.start() + item.start(), listed.start() + item.end(),
+                                                    number_value(item[0], money=True), last.norm["unit"])]
 
 
 def _shape(page: Page, start: int, floor: int) -> list[Found]:
@@ -1281,8 +1300,11 @@ def _ruling(page: Page, start: int, end: int) -> list[Found]:
 
 
 def _share(page: Page, start: int) -> list[Found]:
-    """A fraction in words, "üçte ikisi", or in digits where the words beside it say that it is a share: "payın 3/8'i"."""
+    """A fraction in words, "üçte ikisi", in one sign, or in digits where what stands beside it says so: "payın 3/8'i"."""
     plain = page.plain
+    if plain[start] == "½":
+        sign = Fraction(unicodedata.numeric(page.text[page.place(start)], 0)).limit_denominator(10)
+        return _value("rate", start, start + 1, sign) if not plain[start - 1].isdigit() else []
     match = SHARE.match(plain, start)
     if not match and (match := FRACTION.match(plain, start)):
         is_share = SHARE_AFTER.match(plain, match.end()) or SHARE_BEFORE.search(plain, max(0, start - 30), start)
@@ -1331,7 +1353,7 @@ NUMERAL = r"(?:i{1,3}|iv|vi{0,3}|ix|x)"
 PARAGRAPH_SIGN = r"(?:(?:\d{1,2}|[ivx]{1,4}|son)(?![a-z\d])|\((?:\d{1,2}|[ivx]{1,4}|son)\))"
 CLAUSE_SIGN = r"(?:(?:[a-z]|\d{1,2})(?![a-z\d])|\((?:[a-z]|\d{1,2})\))"
 PARTS = (  # short forms behind an article: "/1", "/f. 1", "(1)", " II"; then clauses: "-b.1", "(a)", "-a, b"
-    rf"(?:(?:(?:\s?/\s?(?:f\.?\s?)?|(?<=/[a-z])-|\s?(?=\(\d{{1,2}}\))){PARAGRAPH_SIGN}|\s{NUMERAL}(?![\w.'/]))"
+    rf"(?:(?:(?:\s?(?:/|§§?)\s?(?:f\.?\s?)?|(?<=/[a-z])-|\s?(?=\(\d{{1,2}}\))){PARAGRAPH_SIGN}|\s{NUMERAL}(?![\w.'/]))"
     rf"(?:(?:\s?-\s?|(?:[./]|(?<=[a-z]),|(?<=\)))(?={CLAUSE_SIGN})){CLAUSE_SIGN}|\s?\((?:[a-z]|\d{{1,2}})\)){{0,4}}"
     r"(?:(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?[a-z]\)?(?![\w.'/])){0,6})?")
 ARTICLE_NO = r"(?:1[0-5]\d\d|\d{1,3})(?!\d)(?:\s?/\s?(?:[a-hj-uwyz]|[ivx](?!\s?[-(]))(?![a-z\d]|\.\s?\d))?"
@@ -1341,16 +1363,17 @@ KIND = rf"(?:(?:{'|'.join(KINDS)})\.?\s{{1,2}})"
 LIST_SIGN = r"\s{0,2}(?:,|-|;|ve|ila|ile|veya|ya da)\s{0,2}"
 NO_MEASURE = (  # a number before these is no article
     r"(?!\.?\d|\s?[./,]\d{3}|[./]\d+[./]\d|\.?\s{0,2}(?:%|sayili|s\.|no\b|no'|nolu|seri|sira|gun|ay\b|ay[ld]|yil|hafta|is gun|saat|md?\.|madde\b"
-    rf"|bin\b|milyon|adet|kisi|numara|ada\b|parsel|m2|protokol|{ANY_CURRENCY}|{'|'.join(MONTHS)}))")
+    rf"|bin\b|milyon|adet|kisi|numara|ada\b|parsel|m2|protokol|{ANY_CURRENCY}|(?:{'|'.join(MONTHS)})\b))")
 ARTICLES = rf"{ARTICLE_NO}{PARTS}{NO_MEASURE}(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{NO_MEASURE}){{0,12}}"
 ORDINAL_ARTICLES = rf"{ARTICLE_NO}{PARTS}{ORDINAL_END}?(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{ORDINAL_END}?){{0,12}}"
 AND_ON = r"(?:\.?\s?(?:vd\b\.?|v\.\s?d\.|ve devam[a-z]*|ve mutea[a-z]*|ve sonra[a-z]*))?"
-HEAD = lazy(r"m(?<![a-z\d']m)(?:adde[a-z]*(?:\.(?=\s?\d))?|ad\.|d?\.|d?(?=\s\d))")
+HEAD = lazy(r"[mbf](?<![a-z\d'][mbf])(?:(?<=m)(?:adde[a-z]*(?:\.(?=\s?\d))?|ad\.|d?\.|d?(?=\s\d))|(?<=b)en[dt][a-z]+|(?<=f)ikra[a-z]+)")
+PART_OF_ARTICLE = lazy(r"\d+\s?/\s?(?:\d+|[ivx]+)(?:\s?-.*)?")  # "25/II-e bendi" needs no "maddesi"
 AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES}){AND_ON}")  # "m. 12"
 BEFORE_HEAD = lazy(  # "12 nci maddesi", "onuncu maddesi"
     rf"(?<=[\s(\[\"])(?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam|muteakip)[a-z]*\s)?$")
-BARE = lazy(  # "TTK 530"
-    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\s{{0,2}}(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
+BARE = lazy(  # "TTK 530", "6502 SK 73/A"
+    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\s{{0,6}}(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
     rf"(?P<on>{AND_ON})(?P<rule>\s?(?:/|hukm|uyar|gereg))?")
 SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
     rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
@@ -1364,7 +1387,7 @@ DETAIL = lazy(  # "birinci fıkrasının", "ile (a) ve (b) bentleri", ", f. 2"
     rf"\s{{0,2}}(?P<noun>fikra|alt\s?ben[dt]|ben[dt])[a-z]*|(?:/\s?)?(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
 LEVELS = {"f": "paragraph", "b": "clause", "a": "sub-clause"}  # by the first letter of the noun
 PART_SIGN = lazy(rf"{ORDINAL}|\bson\b|\d+|(?<![a-z])[a-z]{{1,4}}(?![a-z])")
-NOT_PARTS = {"ve", "ila", "ile", "ya", "da", "nci", "ncu", "inci", "uncu"}
+NOT_PARTS = {"gecici", "ve", "ila", "ile", "ya", "da", "nci", "ncu", "inci", "uncu"}
 
 ABBREVIATIONS = {re.sub("[^a-z]", "", Page(name).plain): name for name in LAWS} | {Page(name).plain.strip(): law for name, law in SPELLINGS.items()}
 FULL_NAMES = {name: law for law, (_, name) in LAWS.items() if name} | OTHER_NAMES
@@ -1373,7 +1396,8 @@ _ABBREVIATION = "|".join(r"\.?\s?".join(a) if len(a) < 4 and a.endswith("k") els
 _FULL_NAME = "|".join(sorted(FULL_NAMES, key=len, reverse=True)).replace(" ", r"\s{1,2}")
 LAW = lazy(  # "HMK (6100)" and "4721 sayılı Türk Medeni Kanunu" are one mention each
     rf"(?<![a-z\d])(?:(?P<abbreviation>{_ABBREVIATION})(?:(?![a-z])|(?=n[iu]n))(?:\s?\(\d{{3,4}}\))?"
-    r"|(?P<number>\d{3,4})(?=\s?(?:sayili|s\.|sk\b|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)(?:(?:(?! ile )[^\d'])*?\b(?:kanun|yasa))?"
+    r"|(?P<number>\d{3,4})(?:\s?s\.?\s?k\b\.?|(?=\s?(?:sayili|s\.|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)"
+    rf"(?:(?:(?!\b[a-z]{{0,5}}k ile | ile (?:{_FULL_NAME})\b)[^\d'])*?\b(?:kanun|yasa))?)"
     rf"|(?<!deniz )(?<!basin )(?P<name>{_FULL_NAME})(?:\s{{1,2}}(?:kanun|yasa)|(?<=sozlesmesi))"
     r"|(?P<other>(?:kanun|yasa|teblig|yonetmeli[gk])(?:['a-z]*[iu]n|s?[iu])?(?![a-z])))")
 LAST_WORD = lazy(r"([a-z]{3,6})(?:'[a-z]{1,4})?\.?\s*$")
@@ -1413,12 +1437,12 @@ def _heads(page: Page) -> list[Head]:
     plain, heads, end = page.plain, [], 0
     for word in HEAD.finditer(plain):
         floor, (start, end) = end, word.span()
-        if end - start > 6 or plain[start - 2] in ".iu" or plain[start - 1] in ".iu":  # an ending, or an ordinal before
+        if plain[start] != "m" or end - start > 6 or plain[start - 2] in ".iu" or plain[start - 1] in ".iu":  # an ending, or an ordinal before
             before = NUMBER_BEFORE.search(plain, max(0, start - 9), start) and BEFORE_HEAD.search(plain, max(floor, start - 110), start)
-            if before:
+            if before and (plain[start] == "m" or PART_OF_ARTICLE.fullmatch(before["articles"])):
                 heads.append(Head(*before.span("articles"), before.start(), end))
                 continue
-        if after := AFTER_HEAD.match(plain, end):
+        if plain[start] == "m" and (after := AFTER_HEAD.match(plain, end)):
             heads.append(Head(*after.span("articles"), start, after.end()))
     heads += [Head(*bare.span("articles"), bare.start() + 1, bare.end("on"))
               for bare in BARE.finditer(plain) if _is_bare_article(page, bare)]
@@ -1431,10 +1455,10 @@ def _is_bare_article(page: Page, head: re.Match[str]) -> bool:
     """Is "TTK 530", without "m." or "madde", an article?"""
     floor = max(0, head.start() - 9)
     window = page.plain[floor:head.start() + 2]
-    law = next((m for m in LAW.finditer(window) if m["abbreviation"] and m.end() >= len(window) - 1), None)
+    law = next((m for m in LAW.finditer(window) if m.end() >= len(window) - 1), None)
     is_said = not head["genitive"] or head["on"] or head["rule"] or "/" in head["articles"]
     is_year = re.fullmatch(r"(?:19|20)\d\d", head["articles"])
-    return bool(law and _is_abbreviation(page, law, floor) and is_said and not is_year)
+    return bool(law and (law["number"] or law["abbreviation"] and _is_abbreviation(page, law, floor)) and is_said and not is_year)
 
 
 def _statutes(page: Page) -> list[Found]:
@@ -1584,15 +1608,14 @@ def _add_details(page: Page, found: list[Found]) -> None:
 
 # -- Official Gazette and communiqués --------------------------------------------------------------------------------
 
-GAZETTE = lazy(r"r(?<![a-z]r)(?:esmi\s{1,2}gazete[a-z]*|\.?\s?g(?![a-z])\.?)")
-DIGIT = lazy(r"\d")
+GAZETTE = lazy(r"r(?<![a-z]r)(?:(?:esmi\s|\.)\s?gazete[a-z]*|\.?\s?g(?![a-z])\.?)")
 GAZETTE_PIECE = lazy(
     rf"(?<!\d)(?:(?P<date>{UNNAMED_DATE})"
     r"|(?<![^./-]\d{4}/)(?P<no>\d{2}\.?\d{3}|\d{4})(?![\d/.]\d|\d|\s?say[a-z]*\s(?:[a-z]+\s){0,3}(?:kanun|yasa|khk)))"
     rf"|(?:(?P<nth>\d|{ORDINAL})\s?['.]?\s?(?:[iu]?nc[iu])?\s)?(?P<extra>muk(?:errer)?\b)[a-z.]*")
 GAZETTE_GLUE = lazy(
     r"[\s,:()\[\]/'.-]*(?:(?:tarih(?:li|inde|i)?|gun(?:lu)?|sayi(?:li|si)?|no(?:lu)?|numarali|nusha[a-z]*"
-    r"|t|s|ve|[dn][ei]n?|c|resmi gazete)\b[\s,:()\[\]/'.-]*){0,5}")
+    r"|t|s|ve|[dn][ei]n?|c|resmi gazete|(?:ile\s)?(?:nesi?ri?|ilani?|yayimi?)|(?:pazar(?:tesi)?|sali|carsamba|persembe|cuma(?:rtesi)?)(?:\sgunu)?)\b[\s,:()\[\]/'.-]*){0,5}")
 
 
 def _tied(plain: str, pieces: Sequence[re.Match[str]], start: int, end: int, glue: re.Pattern[str],
@@ -2011,7 +2034,7 @@ def references(text: str, types: Container[str] | None = None) -> list[Reference
     [('decision', 'E. 2018/4127, K. 2019/2266'), ('duration', 'on beş gün')]
     """
     page, types = Page(text), TYPES if types is None else types
-    numbers = _numbers(page)
+    numbers = _numbers(page, measures=any(kind in types for kind in ("amount", "rate", "duration")))
     found = [one for one in numbers if one.type in types]
     found += [one for match in OLD_RULING.finditer(page.plain) for one in _ruling(page, *match.span())]
     if "statute" in types:
@@ -2116,7 +2139,7 @@ def read_source(text: str) -> Source:
     """Read a source for `cited_in`."""
     page = Page(text)
     roles = {number for reference in references(text, CITED) for number in numbers_in(reference)}
-    whole = {found.norm["number"].casefold() for found in _numbers(page) if "number" in found.norm}
+    whole = {found.norm["number"].casefold() for found in _numbers(page, measures=False) if "number" in found.norm}
     return Source(roles, whole | {match[0].rstrip(".-/") for match in WHOLE_NUMBER.finditer(page.plain)})
 
 
