@@ -998,8 +998,7 @@ NOT_LAWS = (  # their articles are not labelled
     "(?<!haklari )sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk",
     "taahhutname", "gdpr", "sirkuler", "police", "tuzug", "tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname",
     "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
-MONTHS = ("oca(?:k)?", "sub(?:at)?", "mar(?:t)?", "nis(?:an)?", "may(?:is)?", "haz(?:iran)?", "tem(?:muz)?", "agu(?:stos)?", "eyl(?:ul)?",
-          "eki(?:m)?", "kas(?:im)?", "ara(?:lik)?")
+MONTHS = ("ocak", "subat", "mart", "nisan", "mayis", "haziran", "temmuz", "agustos", "eylul", "ekim", "kasim", "aralik")
 PERIODS = {"is gun": "iş günü", "isgun": "iş günü", "gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl", "sene": "yıl"}
 CURRENCIES = {
     "TL": r"tl|try|turk liras[a-z]*|lira(?!z)[a-z]*|¤",
@@ -1067,7 +1066,8 @@ def _plain_byte(byte: int) -> int:
     sign = bytes([byte]).decode("cp1254", "replace")
     if sign in SPACES or sign in HYPHENS:
         return ord(" " if sign in SPACES else "-")
-    sign = {"İ": "i", "I": "i", "ı": "i", "‘": "'", "’": "'", "´": "'", "“": '"', "”": '"', "„": '"', "¼": "½", "¾": "½"}.get(sign, sign)
+    sign = {"İ": "i", "I": "i", "ı": "i", "‘": "'", "’": "'", "´": "'", "“": '"', "”": '"', "„": '"',
+            "¼": "½", "¾": "½"}.get(sign, sign)
     plain = unicodedata.normalize("NFD", sign.lower())[0]
     return ord(plain) if plain.isascii() or plain == "½" else byte
 
@@ -1081,8 +1081,7 @@ def _usual(match: re.Match[str]) -> str:
     part = match[0]
     if len(part) > 1 and part[0] == "&":
         import html  # only texts with entities need its tables
-        sign = html.unescape(part)[:1]
-        return _usual(sign) if UNUSUAL.match(sign) else sign
+        return UNUSUAL.sub(_usual, html.unescape(part)[:1])
     if len(part) > 1 or "\u2000" <= part <= "\u200a" or part in "\u202f\u3000":
         return " "
     return SIGNS.get(part, "½" if "\u2150" <= part <= "\u215e" else "-" if "\u2010" <= part <= "\u2015" or part == "\u2212" else "")
@@ -1162,7 +1161,9 @@ MEASURE = lazy(
     rf"(?:\s{{1,4}}|(?<=[\d)])\s{{0,4}})'?(?P<period>{'|'.join(PERIODS)})"
     rf"|[.,]?\s?-?\s{{0,4}}(?P<currency>{ANY_CURRENCY})(?![a-z])(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?"
     r"|\s?(?P<percent>%)(?!\s?\d)))")
-AMOUNT_LIST = lazy(r"(?<!\bm\.)(?<=[\s(])(?:(?:\d{1,3}(?:\.\d{3})+(?:,\d\d)?|\d{3,9})(?:,\s|\sve\s)){1,6}$")
+AMOUNT_IN_LIST = lazy(r"\d{1,3}(?:\.\d{3})+(?:,\d\d)?|(?!(?:19|20)\d\d\b)\d{2,9}")
+AMOUNT_LIST = lazy(rf"(?<=[\s(])(?<!m\.\s)(?:(?:{AMOUNT_IN_LIST.pattern})(?:,\s|\sve\s)){{1,6}}$")
+ROUND = lazy(r"\d+\s(bin|milyon|milyar)\b")
 AGAIN = lazy(r"(?:'[a-z]{1,5})?\s?\(\s?(?:yalniz\s)?")  # "yüz elli bin Türk lirası (150.000 TL)"
 SHARE = lazy(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*)?(?![a-z])")  # "üçte ikisi"
 ARITHMETIC = "[=x+×]"
@@ -1178,8 +1179,9 @@ WORD_IN_USE = lazy(  # most "bir" are not
     rf"{SIGN}|{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
 VALUE_SIGNS = "%$¤" + PER_MILLE + EURO
 NUMBER_RUN = lazy(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
+MONTH = "(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTHS) + ")"  # "Kas" is "Kasım"
 DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
-        rf"|(?P<d2>\d{{1,2}})\.?\s{{1,3}}(?P<month>{'|'.join(MONTHS)})\.?[\s,]{{1,3}}(?P<y2>\d{{4}})(?!\d)"
+        rf"|(?P<d2>\d{{1,2}})[\s./-]{{1,3}}(?P<month>{MONTH})[\s.,/-]{{1,3}}(?P<y2>\d{{4}})(?!\d)"
         r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d)(?!\d))")
 UNNAMED_DATE = re.sub(r"\?P<\w+>", "?:", DATE.replace("(?P=sep)", "[./-]"))  # for use inside other patterns
 DASH_DIGITS = (r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
@@ -1229,7 +1231,9 @@ def _iso(match: re.Match[str]) -> str | None:
     """The date of a match of `DATE` as YYYY-MM-DD; None where there is no such day."""
     day, year = int(match["d"] or match["d2"] or match["d3"]), int(match["y"] or match["y2"] or match["y3"])
     name = match["m"] or match["m3"] or ""
-    month = [name[:3] for name in MONTHS].index(match["month"][:3]) + 1 if match["month"] else int(name) if name.isdigit() else ROMAN.get(name, 0)
+    month = int(name) if name.isdigit() else ROMAN.get(name, 0)
+    if match["month"]:
+        month = 1 + next(i for i, full in enumerate(MONTHS) if full.startswith(match["month"]))
     longest = 31 if month in (1, 3, 5, 7, 8, 10, 12) else 30 if month != 2 else 29
     return f"{year:04}-{month:02}-{day:02}" if 1 <= month <= 12 and 1 <= day <= longest and 1000 <= year <= 2999 else None
 
@@ -1262,11 +1266,13 @@ def _numbers(page: Page, measures: bool = True) -> list[Found]:
 
 
 def _listed_amounts(page: Page, floor: int, last: Found) -> list[Found]:
-    """The amounts of a list that names its currency once, at the end: "1.000, 2.500 ve 4.000 TL"."""
-    listed = AMOUNT_LIST.search(page.plain, max(floor, last.start - 90), last.start)
-    items = re.finditer(r"\d[\d.,]*\d", listed[0]) if listed else ()
-    return [one for item in items for one in _value("amount", listed.start() + item.start(), listed.start() + item.end(),
-                                                    number_value(item[0], money=True), last.norm["unit"])]
+    """The amounts of a list that names its currency once, at the end: "1.000, 2.500 ve 4.000 TL", "5 ve 10 bin TL"."""
+    plain, found = page.plain, list[Found]()
+    listed, scale = AMOUNT_LIST.search(plain, max(floor, last.start - 90), last.start), ROUND.match(plain, last.start)
+    for item in AMOUNT_IN_LIST.finditer(plain, listed.start(), last.start) if listed else ():
+        written = f"{item[0]} {scale[1]}" if scale and item[0].isdigit() else item[0]
+        found += _value("amount", *item.span(), number_value(written, money=True), last.norm["unit"])
+    return found
 
 
 def _shape(page: Page, start: int, floor: int) -> list[Found]:
@@ -1292,8 +1298,8 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
 def _ruling(page: Page, start: int, end: int) -> list[Found]:
     """A tax ruling; without brackets only where the text calls it one (letters of offices have such numbers too)."""
     raw = page.plain[start:end].rstrip(".,-/ ")
-    line = page.plain.rfind("\n", max(0, start - 120), start) + 1
-    around = page.plain[max(0, start - (2000 if "|" in page.plain[line:end + 9] else 120)):end + 60]  # a table's head tells
+    reach = 2000 if "|" in page.plain[start - 5:end + 5] else 120  # a table says it in its head
+    around = page.plain[max(0, start - reach):end + 60]
     if "[" not in raw and ".g" not in raw and "ozelge" not in around and "mukteza" not in around:
         return []
     return [Found("ozelge", start, start + len(raw), {"sayi": page.number(start, start + len(raw)).replace("GIB", "GİB")})]
@@ -1333,7 +1339,7 @@ def _measure(page: Page, start: int, in_brackets: bool = False) -> list[Found]:
     else:
         unit = next(unit for unit, signs in CURRENCIES.items() if re.fullmatch(signs.replace("€", EURO), sign))
     low, high = match["low"], number_value(match["high"], kind == "amount")
-    scale = re.fullmatch(r"\d+ (bin|milyon|milyar)", match["high"])
+    scale = ROUND.fullmatch(match["high"])
     if low and low.isdigit() and scale:  # "50-60 bin TL"
         low = f"{low} {scale[1]}"
     if high and match["kurus"]:
@@ -1363,7 +1369,7 @@ KIND = rf"(?:(?:{'|'.join(KINDS)})\.?\s{{1,2}})"
 LIST_SIGN = r"\s{0,2}(?:,|-|;|ve|ila|ile|veya|ya da)\s{0,2}"
 NO_MEASURE = (  # a number before these is no article
     r"(?!\.?\d|\s?[./,]\d{3}|[./]\d+[./]\d|\.?\s{0,2}(?:%|sayili|s\.|no\b|no'|nolu|seri|sira|gun|ay\b|ay[ld]|yil|hafta|is gun|saat|md?\.|madde\b"
-    rf"|bin\b|milyon|adet|kisi|numara|ada\b|parsel|m2|protokol|{ANY_CURRENCY}|(?:{'|'.join(MONTHS)})\b))")
+    rf"|bin\b|milyon|adet|kisi|numara|ada\b|parsel|m2|protokol|{ANY_CURRENCY}|{MONTH}\b))")
 ARTICLES = rf"{ARTICLE_NO}{PARTS}{NO_MEASURE}(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{NO_MEASURE}){{0,12}}"
 ORDINAL_ARTICLES = rf"{ARTICLE_NO}{PARTS}{ORDINAL_END}?(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{ORDINAL_END}?){{0,12}}"
 AND_ON = r"(?:\.?\s?(?:vd\b\.?|v\.\s?d\.|ve devam[a-z]*|ve mutea[a-z]*|ve sonra[a-z]*))?"
@@ -1373,7 +1379,7 @@ AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES}){AND_ON}") 
 BEFORE_HEAD = lazy(  # "12 nci maddesi", "onuncu maddesi"
     rf"(?<=[\s(\[\"])(?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam|muteakip)[a-z]*\s)?$")
 BARE = lazy(  # "TTK 530", "6502 SK 73/A"
-    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\s{{0,6}}(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
+    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\s{{0,6}}(?:§\s?)?(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
     rf"(?P<on>{AND_ON})(?P<rule>\s?(?:/|hukm|uyar|gereg))?")
 SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
     rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
@@ -1384,8 +1390,9 @@ RANGE_SIGN = lazy(rf"{ORDINAL_END}?(?:\s?-\s?|\s?ila\s?)")
 SIGN = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}}|(?![bs]u\b)[a-z]{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
 DETAIL = lazy(  # "birinci fıkrasının", "ile (a) ve (b) bentleri", ", f. 2"
     rf"[\s,'\"]*(?:(?:ile|ve|nin)\s+)?(?:(?P<signs>{SIGN}(?:\s{{0,2}}(?:,|ve|ila|ile|veya|-)\s{{0,2}}{SIGN}){{0,8}})"
-    rf"\s{{0,2}}(?P<noun>fikra|alt\s?ben[dt]|ben[dt])[a-z]*|(?:/\s?)?(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
-LEVELS = {"f": "paragraph", "b": "clause", "a": "sub-clause"}  # by the first letter of the noun
+    rf"\s{{0,2}}(?P<noun>fikra|paragraf|alt\s?ben[dt]|ben[dt])[a-z]*"
+    rf"|(?:/\s?)?(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
+LEVELS = {"f": "paragraph", "p": "paragraph", "b": "clause", "a": "sub-clause"}  # by the first letter of the noun
 PART_SIGN = lazy(rf"{ORDINAL}|\bson\b|\d+|(?<![a-z])[a-z]{{1,4}}(?![a-z])")
 NOT_PARTS = {"gecici", "ve", "ila", "ile", "ya", "da", "nci", "ncu", "inci", "uncu"}
 
@@ -1458,7 +1465,8 @@ def _is_bare_article(page: Page, head: re.Match[str]) -> bool:
     law = next((m for m in LAW.finditer(window) if m.end() >= len(window) - 1), None)
     is_said = not head["genitive"] or head["on"] or head["rule"] or "/" in head["articles"]
     is_year = re.fullmatch(r"(?:19|20)\d\d", head["articles"])
-    return bool(law and (law["number"] or law["abbreviation"] and _is_abbreviation(page, law, floor)) and is_said and not is_year)
+    is_named = law and (law["number"] or (law["abbreviation"] and _is_abbreviation(page, law, floor)))
+    return bool(is_named and is_said and not is_year)
 
 
 def _statutes(page: Page) -> list[Found]:
@@ -1596,7 +1604,7 @@ def _add_short_parts(page: Page, found: list[Found], match: re.Match[str]) -> No
 def _add_details(page: Page, found: list[Found]) -> None:
     """Adds to the last article what is named in words behind it: "birinci fıkrasının (a) ve (b) bentleri"."""
     near = page.plain[found[-1].end:found[-1].end + 80]
-    if not ("fikra" in near or "ben" in near or "f." in near or "b." in near):  # as behind most articles
+    if not ("fikra" in near or "ben" in near or "paragraf" in near or "f." in near or "b." in near):  # as behind most articles
         return
     while match := DETAIL.match(page.plain, found[-1].end):
         level = LEVELS[(match["noun"] or match["short"])[0]]
@@ -1615,7 +1623,8 @@ GAZETTE_PIECE = lazy(
     rf"|(?:(?P<nth>\d|{ORDINAL})\s?['.]?\s?(?:[iu]?nc[iu])?\s)?(?P<extra>muk(?:errer)?\b)[a-z.]*")
 GAZETTE_GLUE = lazy(
     r"[\s,:()\[\]/'.-]*(?:(?:tarih(?:li|inde|i)?|gun(?:lu)?|sayi(?:li|si)?|no(?:lu)?|numarali|nusha[a-z]*"
-    r"|t|s|ve|[dn][ei]n?|c|resmi gazete|(?:ile\s)?(?:nesi?ri?|ilani?|yayimi?)|(?:pazar(?:tesi)?|sali|carsamba|persembe|cuma(?:rtesi)?)(?:\sgunu)?)\b[\s,:()\[\]/'.-]*){0,5}")
+    r"|t|s|ve|[dn][ei]n?|c|resmi gazete|(?:ile\s)?(?:nesi?ri?|ilani?|yayimi?)"
+    r"|(?:pazar(?:tesi)?|sali|carsamba|persembe|cuma(?:rtesi)?)(?:\sgunu)?)\b[\s,:()\[\]/'.-]*){0,5}")
 
 
 def _tied(plain: str, pieces: Sequence[re.Match[str]], start: int, end: int, glue: re.Pattern[str],
@@ -1701,27 +1710,28 @@ MARK_BEFORE = lazy(
     r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(]*$")
 MARK_AFTER = lazy(
     r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)"
-    r"|(?P<esas>(?:e\b\.?|esas[a-z]{0,6}\b)(?!\s?blok)|d\s?\.\s?is\b|degisik\s+is\b|basvuru\b(?!\skayit))"
+    r"|(?P<esas>(?:e\b\.?|esas[a-z]{0,6}\b)(?!\s?blok)|(?:d\s?\.\s?is|degisik\s+is)\b(?:\s(?:e\b\.?|esas\b))?|basvuru\b(?!\skayit))"
     r"|(?P<karar>k\b\.?|karar\b(?! +(?:tarih|no\b|sayisi(?!\s+ile)))))\)?")
 MARKS_NEXT = lazy(r"[\s.:]{0,3}(?:(?:no|sayi|numara)[a-z]*[\s.:]{0,3})?\d")  # "E. 2020/1 [K.] 2021/2"
 BETWEEN = lazy(rf"(?:[\s,;|.:()/\"-]*(?:ve|ile|sayili|karar tarihi|tarih(?:li)?|t|{UNNAMED_DATE})(?![a-z\d])){{0,4}}[\s,;|.:()/\"-]*")
 LIST_BETWEEN = lazy(r"\s*(?:,|,?\s?ve)\s+")
 NOUN = r"(?:karar|ilam|huk[um]m|dosya|basvuru)"
 SAYILI = r"(?:sayi|sayili|nolu|no'lu|numarali)\b"
+NO_LIST = lazy(rf"(?!,?\s(?:ve\s)?\d+/\d+(?!/)|\s?{SAYILI})")
 NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?:(?!ile |ve )[a-z.'\d]+\s){{0,7}}?(?P<noun>{NOUN})(?P<plural>lar|ler)?")
 OTHER_BODIES = (  # whose decisions are no court's
     r"(?:belediye|meclis|encumen|sirket|bakanli[kg]|valili|cumhurbaskan|kooperatif|sozlesme|yonetim kurul|ortaklar kurul"
     r"|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
 OTHER = (  # what numbers of other kinds are of
-    rf"(?:{OTHER_BODIES}|toplanti|gundem|bkk|cbk|khk|bakanlar kurul|sorusturma|iddianame|arabuluculuk|takip|icra|fatura|irsaliye|ihale(?! kurul)|police|yevmiye|sira(?!s)|seri|rapor"
-    r"|parsel|sicil|donem|teblig|genelge|kanun|yonetmelik|direktif|tuzug|kararname|sirkuler)")
+    rf"(?:{OTHER_BODIES}|toplanti|gundem|bkk|cbk|khk|bakanlar kurul|sorusturma|iddianame|arabuluculuk|takip|icra|fatura|irsaliye"
+    r"|ihale(?! kurul)|police|yevmiye|sira(?!s)|seri|rapor|parsel|sicil|donem|teblig|genelge|kanun|yonetmelik|direktif|tuzug|kararname|sirkuler)")
 OTHER_NUMBER = lazy(rf"[^a-z](?=[a-z]{{3}}){OTHER}[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
 OTHER_AFTER = lazy(rf"(?!\s*\n[^\n:\d]{{0,40}}:)[\s,]*(?:{SAYILI}\s)?(?:(?!{NOUN})[a-z]+\s)?(?:{OTHER}|sor\.|a[bt]\b)")
 OTHER_BODY = lazy(rf"\b{OTHER_BODIES}")
 DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
 STRASBOURG = lazy(r"(?!(?:19|20)\d\d/)\d{3,6}/\d\d$")
 OF_A_YEAR = lazy(r"(?:19|20)\d\d/")
-OLD_PAIR = lazy(r"\d{1,5}-\d{1,5}$|\d{1,3}/\d{1,3}$|\d{1,2}-\d+/\d+$")  # "4465-4248", "7/7", "1-520/738"
+OLD_PAIR = lazy(r"\d{1,5}-\d{1,5}$|(?!(?:19|20)\d\d/)\d{1,5}/\d{1,5}$|\d{1,2}-\d+/\d+$")  # "4465-4248", "7/7", "1-520/738"
 JOINT = lazy(r"(\d{4}/)?(\d+(?:-\d+(?=/))?)[-/](\d+)$")
 
 
@@ -1748,11 +1758,12 @@ def _dockets(page: Page, raw: list[Found]) -> list[Docket]:
     for _, start, end, norm in raw:
         before = MARK_BEFORE.search(plain, max(floor, start - 34), start)
         after = MARK_AFTER.match(plain, end)
-        if before and after and "\n" not in after[0] and not MARKS_NEXT.match(plain, after.end()):
+        if before and after and {before.lastgroup, after.lastgroup} == {"esas", "karar"} and "\n" not in after[0] \
+                and not MARKS_NEXT.match(plain, after.end()):
             before = None  # "Karar: 2021/1544 E., 2022/987 K."
         role = (before.lastgroup or "") if before else ""
         left, right = before.start() if before else start, end
-        if after and (role in ("", "joint", after.lastgroup)):
+        if after and role in ("", "joint", after.lastgroup):
             role, right = after.lastgroup or "", after.end()
         if role or not norm["number"].isdigit():
             dockets.append(Docket(start, norm["number"], role, left, right))
@@ -1770,7 +1781,9 @@ def _is_pair(page: Page, one: Docket, two: Docket) -> bool:
     if one.role not in ("", "esas", "joint") or two.role not in ("", "joint"):
         return False
     if between.strip() in (("-", "/") if one.role == "esas" else ("", "-", "/", "|", ":")):
-        return "-" not in one.number
+        return one.role == "esas" or "-" not in one.number
+    if between.strip() == "," and not one.role and NO_LIST.match(page.plain, two.right):  # "HGK 22.3.1995, 1994/11-889, 1995/233"
+        return True
     named = NAMED_AFTER.match(page.plain, two.right)  # "2020/1, 2021/2 sayılı kararı"
     return named is not None and not named["plural"] and between.strip() in ("-", ",", *(["ve"] if one.role else ()))
 
@@ -1857,10 +1870,13 @@ COURT = lazy(r"\b(?:" + "|".join(
     [rf"(?P<c{i}>(?:{pattern.replace('?P<n>', f'?P<n{i}>')})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
     + [rf"(?P<instance>(?:{'|'.join(INSTANCE_PATTERNS.values())})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)(?!\s+sifat)"
        rf"|(?:{'|'.join(filter(None, INSTANCES.values()))})(?![a-z]))"]) + ")")
+APPLICATION = lazy(r"b(?:as(?:vuru)?)?\b\.?\s?n")
+OF_THE_AYM = lazy(r"\bb\.?\s?no|\[(?:gk|[12]\.\s?b)|§|\bpara\.")  # "[GK], B. No: 2019/24912, § 33"
 UNDER = lazy(r"(?=[^\n:]*[\n:])[\s:]*(?:(?:karar|kunye|daire)[a-z]*[\s:]*){0,3}")  # "Ankara BAM\nDairesi: 3. Hukuk Dairesi"
 COURT_BEHIND = lazy(  # "4/11 sayılı İçtihadı Birleştirme Kararı", "§ 48 (AYM)", "; T: 03.03.2020 - 8. HD)"
-    rf"\s?(?:{SAYILI}|tarihli),?\s|[^()\n]{{0,60}}[(\[]|(?P<sign>\s?[,;|/-]\s)(?:t[\s.:]{{0,3}})?(?:{UNNAMED_DATE}(?:\st\.)?\s?[,;|/-]\s)?")
-NO_NUMBER = lazy(rf"\.?\s?(?:[)\]]|[.;|]?\s*\n|\.?\s*\Z|;|,(?!\s?(?:\d+/\d+(?!/)|[ek]\b|esas|karar no))|\.\s[a-z]{{2}})")  # a number behind is the court's own
+    rf"\s?(?:{SAYILI}|tarihli),?\s|[^()\n]{{0,60}}[(\[]"
+    rf"|(?P<sign>\s?[,;|/-]\s)(?:t[\s.:]{{0,3}})?(?:{UNNAMED_DATE}(?:\st\.)?\s?[,;|/-]\s)?")
+LAST_SAID = lazy(r"\.?\s?(?:[)\];]|[.|]?\s*(?:\n|\Z)|\.\s[a-z]{2}|,(?!\s?(?:\d+/\d+(?!/)|[ek]\b|esas|karar no)))")  # no number of its own
 
 
 def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> tuple[str | None, int]:
@@ -1875,9 +1891,19 @@ def _court(page: Page, floor: int, left: int, right: int, inherited: str | None)
         return names[-1][2], right
     if behind := COURT_BEHIND.match(page.plain, right):
         names = _court_names(page, behind.end(), behind.end() + 90)
-        if names and _is_lead(page, behind.end(), names[0][0]) and (not behind["sign"] or NO_NUMBER.match(page.plain, names[0][1])):
+        if names and _is_lead(page, behind.end(), names[0][0]) \
+                and (not behind["sign"] or LAST_SAID.match(page.plain, names[0][1])):
             return names[0][2], names[0][1]
     return inherited if start == floor and len(gap) < 160 and not VERB.search(gap) else None, right
+
+
+def _court_of_application(page: Page, docket: Docket) -> str | None:
+    """The court an individual application goes to where none is named: "(A.B. [GK], B. No: 2019/24912, § 33)"."""
+    if not APPLICATION.match(page.plain, docket.left):
+        return None
+    if STRASBOURG.match(docket.number):
+        return "AİHM"
+    return "AYM" if OF_THE_AYM.search(page.plain, max(0, docket.left - 8), docket.right + 40) else None
 
 
 def _is_lead(page: Page, start: int, end: int) -> bool:
@@ -1895,7 +1921,6 @@ def _court_names(page: Page, start: int, end: int, inherited: str | None = None)
     for match in COURT.finditer(window):
         at, stop = start + match.start(), start + match.end()
         last = names[-1][2] if names else inherited or ""
-        is_under = bool(names) and UNDER.fullmatch(page.plain, names[-1][1], at)
         if names and last in ("Yargıtay", "Danıştay") and at - names[-1][1] < 16:
             names.pop()  # "Yargıtay (Kapatılan) 6. Hukuk Dairesi"
         if match.lastgroup == "instance":
@@ -1914,7 +1939,7 @@ def _court_names(page: Page, start: int, end: int, inherited: str | None = None)
                 if not last.startswith("Danıştay"):
                     continue
                 name = f"Danıştay {name}"
-            elif is_under and last.endswith(" BAM"):
+            elif last.endswith(" BAM") and names and UNDER.fullmatch(page.plain, names[-1][1], at):
                 name = name.replace("Yargıtay", last)
         names.append((at, stop, name))
     return names
@@ -1951,7 +1976,6 @@ GLUE = (r"[\s,:;()|/'.-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t(?:a?rh?)?|v
         r"|verdigi|verilen|esas|e|k|no|stra[sz]bo?urg)\b[\s,:;()|/'.-]*){0,6}")
 TIED_BEFORE = lazy(rf"'?[a-z]*{GLUE}(?:(?:[a-z]+\s){{0,2}}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?@(?:.*@)?'?[a-z]*{GLUE})?", re.S)  # @: a court's name
 TIED_BEHIND = lazy(GLUE)
-APPLICATION = lazy(r"b(?:as(?:vuru)?)?\b\.?\s?n")  # "B. No: 2019/24912", the Constitutional Court's where none is named
 INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
 FILED = lazy(rf"\s?{SAYILI}\s(?:bireysel\s)?basvuru(?!(?:su)?n?da)")
 UP_TO_A_DAY = lazy(r"[a-z'\s,]{0,80}")
@@ -1996,8 +2020,7 @@ def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Fou
         if role in ("", "other"):
             continue
         court, end = _court(page, floor, one.left, right, court)
-        if not court and APPLICATION.match(page.plain, one.left):
-            court = "AİHM" if STRASBOURG.match(one.number) else "AYM" if page.plain[one.left + 1] != "a" else court
+        court = _court_of_application(page, one) if court is None else court
         if not _is_decision(page, case, court, floor):
             continue
         esas, karar = _numbers_by_role(one, two, role)
@@ -2006,7 +2029,7 @@ def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Fou
             date = closing[-1]
         norm = {"court": court or None, "esas": esas, "karar": karar, "date": date and date.norm["iso"]}
         yield Found("decision", min(one.left, one.start), right, norm)
-        floor = max(end, date.end if date and date.start < end + 40 else 0)
+        floor = max(end, date.end if date and date.start < end + 40 else 0)  # one far off is in another's text
 
 
 # -- All together ----------------------------------------------------------------------------------------------------
