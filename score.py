@@ -1015,6 +1015,7 @@ HUKUK, CEZA = r"(?:hukuk daire|h\s?\.?\s?d\b)", r"(?:ceza daire|c\s?\.?\s?d\b)"
 BAM, BIM = r"(?:bolge adliye mahkemesi(?:'?nin)?|bam\b)[\s,]*", r"(?:bolge idare mahkemesi(?:'?nin)?|bim\b)[\s,]*"
 IBK = r"(?:yargitay )?ictiha[dt][a-z]* birlestirme "
 CITY = r"(?:[a-z]+\s)?"
+DOTTED = r"\.?".join  # "hgk", "h.g.k"
 COURTS = {  # name in the norm ("": an office that is no court): how texts write it, endings apart; {city} is the capitalised word before
     "{city} BAM {n}. HD": BAM + CITY + CHAMBER + HUKUK,
     "{city} BAM {n}. CD": BAM + CITY + CHAMBER + CEZA,
@@ -1022,22 +1023,22 @@ COURTS = {  # name in the norm ("": an office that is no court): how texts write
     "{city} BİM {n}. İDD": BIM + CHAMBER + r"(?:idar[ei] dava daire|i\.?d\.?d\b)",
     "{city} BAM": BAM,
     "{city} BİM": BIM,
-    "Danıştay VDDK": r"(?:danistay )?vergi dava daireleri (?:genel )?kurul|(?:danistay )?d?vddk\b",
-    "Danıştay İDDK": r"(?:danistay )?idari dava daireleri (?:genel )?kurul|(?:danistay )?d?iddk\b",
-    "Danıştay {n}. D.": r"(?:danistay(?:'[a-z]+)?|dan|dn|d)\b\.?\s*(?:dairesi\s*:\s*)?" + CHAMBER + r"(?:daire|d\b)",
+    "Danıştay VDDK": r"(?:danistay )?vergi dava daireleri (?:genel )?kurul|(?:danistay )?(?:d\.?)?v\.?d\.?d\.?g?\.?k\b",
+    "Danıştay İDDK": r"(?:danistay )?idari dava daireleri (?:genel )?kurul|(?:danistay )?(?:d\.?)?i\.?d\.?d\.?g?\.?k\b",
+    "Danıştay {n}. D.": r"(?:danistay(?:'[a-z]+)?|dan|dn|d)\b\.?\s*(?:dairesi\s*:\s*|\(kapatilan\)\s)?" + CHAMBER + r"(?:daire|d\b)",
     "Yargıtay {n}. HD": r"(?:y\.?\s?)?" + CHAMBER + HUKUK,
     "Yargıtay {n}. CD": r"(?:y\.?\s?)?" + CHAMBER + CEZA,
-    "Yargıtay İBBGK": IBK + r"buyuk genel kurul|yargitay\s(?:dairesi\s*:\s*)?buyuk genel kurul|y?ibbgk\b",
-    "Yargıtay İBHGK": IBK + r"hukuk genel kurul|y?ibhgk\b",
-    "Yargıtay İBK": IBK + r"karar|y?ibk\b",
-    "Yargıtay HGK": r"(?:yargitay )?hukuk genel kurul|y?hgk\b",
-    "Yargıtay CGK": r"(?:yargitay )?ceza genel kurul|y?cgk\b",
-    "AİHM": r"avrupa insan haklari mahkemesi|aihm\b",
+    "Yargıtay İBBGK": IBK + r"buyuk genel kurul|yargitay\s(?:dairesi\s*:\s*)?buyuk genel kurul|(?:y\.?)?" + DOTTED("ibbgk") + r"\b",
+    "Yargıtay İBHGK": IBK + r"hukuk genel kurul|(?:y\.?)?" + DOTTED("ibhgk") + r"\b",
+    "Yargıtay İBK": IBK + r"karar|(?:y\.?)?" + DOTTED("ibk") + r"\b",
+    "Yargıtay HGK": r"(?:yargitay )?hukuk genel kurul|(?:y\.?)?" + DOTTED("hgk") + r"\b",
+    "Yargıtay CGK": r"(?:yargitay )?ceza genel kurul|(?:y\.?)?" + DOTTED("cgk") + r"\b",
+    "AİHM": r"avrupa insan haklari mahkemesi|" + DOTTED("aihm") + r"\b",
     "Askeri Yüksek İdare Mahkemesi": r"askeri yuksek idare mahkemesi",
-    "AYM": r"anayasa mahkemesi|aym\b",
+    "AYM": r"anayasa mahkemesi|" + DOTTED("aym") + r"\b",
     "Uyuşmazlık Mahkemesi": r"uyusmazlik mahkemesi",
     "KVKK": r"kisisel verileri koruma kurul|kvkk\b|kvk kurul",
-    "KİK": r"kamu ihale kurul|kik\b",
+    "KİK": r"kamu ihale kurul|" + DOTTED("kik") + r"\b",
     "": r"icra (?:ve iflas )?(?:dairesi|mudurlug|md\b)|[a-z]*savcilig|cbs\b|noter"
         r"|arabulucu[a-z]*(?=\s(?:[a-z]+\s){0,2}(?:tutana|belge|dosya|basvuru|buro|no|numara|sayi|\d))|sigorta tahkim|hakem heyet",
     "{n}. D.": rf"(?=\d+\.|[a-z]){CHAMBER}daire",  # of the court named last
@@ -1875,7 +1876,7 @@ OF_THE_AYM = lazy(r"\bb\.?\s?no|\[(?:gk|[12]\.\s?b)|§|\bpara\.")  # "[GK], B. N
 UNDER = lazy(r"(?=[^\n:]*[\n:])[\s:]*(?:(?:karar|kunye|daire)[a-z]*[\s:]*){0,3}")  # "Ankara BAM\nDairesi: 3. Hukuk Dairesi"
 COURT_BEHIND = lazy(  # "4/11 sayılı İçtihadı Birleştirme Kararı", "§ 48 (AYM)", "; T: 03.03.2020 - 8. HD)"
     rf"\s?(?:{SAYILI}|tarihli),?\s|[^()\n]{{0,60}}[(\[]"
-    rf"|(?P<sign>\s?[,;|/-]\s)(?:t[\s.:]{{0,3}})?(?:{UNNAMED_DATE}(?:\st\.)?\s?[,;|/-]\s)?")
+    rf"|(?P<sign>\s?[,;|/-]\s)(?:t[\s.:]{{0,3}})?(?:{UNNAMED_DATE}(?:\st\.)?\s?[,;|/-]\s)?(?!(?:[ek]|esas|karar)\b)")
 LAST_SAID = lazy(r"\.?\s?(?:[)\];]|[.|]?\s*(?:\n|\Z)|\.\s[a-z]{2}|,(?!\s?(?:\d+/\d+(?!/)|[ek]\b|esas|karar no)))")  # no number of its own
 
 
@@ -1972,7 +1973,7 @@ def _instance_name(page: Page, start: int, end: int, name: str) -> str:
 
 # -- Decisions: their dates ------------------------------------------------------------------------------------------
 
-GLUE = (r"[\s,:;()|/'.-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t(?:a?rh?)?|ve|lu|karar[a-z]*|ilam[a-z]*|numarasi|numarali|sayi(?:si|li)|nolu"
+GLUE = (r"[\s,:;()|/'.-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t(?:a?rh?)?|ve|lu|karar[a-z]*|ilam[a-z]*|numarasi|numarali|sayi(?:si|li)?|nolu"
         r"|verdigi|verilen|esas|e|k|no|stra[sz]bo?urg)\b[\s,:;()|/'.-]*){0,6}")
 TIED_BEFORE = lazy(rf"'?[a-z]*{GLUE}(?:(?:[a-z]+\s){{0,2}}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?@(?:.*@)?'?[a-z]*{GLUE})?", re.S)  # @: a court's name
 TIED_BEHIND = lazy(GLUE)
