@@ -991,8 +991,9 @@ LAWS = {  # abbreviation: (number, full name without "Kanunu", folded)
     "FKK": ("6361", "finansal kiralama, faktoring, finansman ve tasarruf finansman sirketleri"), "SMK": ("6769", "sinai mulkiyet"),
     "HUAK": ("6325", "hukuk uyusmazliklarinda arabuluculuk"), "İMK": ("7036", "is mahkemeleri"), "Anayasa": ("2709", ""), "AİHS": ("", ""),
 }
-SPELLINGS = {"AY": "Anayasa", "MK": "TMK", "eBK": "BK"}  # further abbreviations
-OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK", "medeni": "TMK", "kdv": "KDVK"}
+SPELLINGS = {"AY": "Anayasa", "Anayasası": "Anayasa", "MK": "TMK", "eBK": "BK"}  # further abbreviations
+OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK", "medeni": "TMK", "kdv": "KDVK",
+               "otv": "ÖTVK"}
 CAPITALS_ONLY = ("HK", "BK", "AY", "MK", "FKK", "İMK")  # in small letters these are other words ("hk.", "ay")
 NOT_LAWS = (  # their articles are not labelled
     "(?<!haklari )sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk",
@@ -1178,16 +1179,16 @@ NUMBER_START = lazy(  # one set of signs first: the search engine then looks for
     rf"|(?<=\d)(?!\d{{0,3}}[,;]\s[^\s\d(tluadek$¤{EURO}-])|(?<=½)|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
 WORD_IN_USE = lazy(  # most "bir" are not
     rf"{SIGN}|{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
-VALUE_SIGNS = "%$¤" + PER_MILLE + EURO
+VALUE_SIGNS = "%½$¤" + PER_MILLE + EURO
 NUMBER_RUN = lazy(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
 MONTH = "(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTHS) + ")"  # "Kas" is "Kasım"
 DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
         rf"|(?P<d2>\d{{1,2}})[\s./-]{{1,3}}(?P<month>{MONTH})[\s.,/-]{{1,3}}(?P<y2>\d{{4}})(?!\d)"
         r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d)(?!\d))")
 UNNAMED_DATE = re.sub(r"\?P<\w+>", "?:", DATE.replace("(?P=sep)", "[./-]"))  # for use inside other patterns
-DASH_DIGITS = (r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
+DASH_DIGITS = (r"(?:(?!\n- \d\d?[./]\d)(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
                r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?)?\(\w{1,8}[-/][\w./ -]{1,30}\)|\.?\(\w{1,8}\)\.?"
-               r"|(?<=[a-z])\s\d{1,4}(?:/\d{1,2})?(?=\s?-\s?\d))")  # "KVK 12-1368"
+               r"|(?<=[a-z])\s\d{1,4}(?:/\d{1,2})?(?=\s?-\s?\d)))")  # "KVK 12-1368"; not the next item of a list
 SHAPES = lazy("|".join((
     rf"(?P<date>{DATE})",
     r"(?P<rekabet>\d\d\s?-\s?\d{1,3}\s?/\s?\d{1,4}\s?-\s?(?:\d{1,4}|m)(?![\w/]))",
@@ -1214,8 +1215,6 @@ def number_value(written: str, money: bool = False) -> Number | None:
         written = written.replace(soft, hard)
     if money and "." not in written[written.rfind(","):]:
         written = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", ".", written)
-    if re.fullmatch(r"\d+\.\d{1,2}|\d+,\d+", written):
-        return Fraction(written.replace(",", "."))
     numbers = read_numbers(re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", written))
     return None if len(numbers) != 1 or isinstance(numbers[0], str) else numbers[0]
 
@@ -1251,7 +1250,7 @@ def _numbers(page: Page, measures: bool = True) -> list[Found]:
             found = _shape(page, start, at) or (_measure(page, start) if measures else [])
             if not found and measures and "'" in plain[start:start + 4]:  # "3'te 2"
                 found = _share(page, start)
-        elif sign in VALUE_SIGNS or sign == "½":
+        elif sign in VALUE_SIGNS:
             found = _measure(page, start) or _share(page, start)
         else:
             start += 1
@@ -1380,7 +1379,7 @@ AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES}){AND_ON}") 
 BEFORE_HEAD = lazy(  # "12 nci maddesi", "onuncu maddesi"
     rf"(?<=[\s(\[\"])(?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam|muteakip)[a-z]*\s)?$")
 BARE = lazy(  # "TTK 530", "6502 SK 73/A"
-    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\s{{0,6}}(?:§\s?)?(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
+    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\)?\s{{0,6}}(?:§\s?)?(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
     rf"(?P<on>{AND_ON})(?P<rule>\s?(?:/|hukm|uyar|gereg))?")
 SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
     rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
@@ -1406,8 +1405,9 @@ LAW = lazy(  # "HMK (6100)" and "4721 sayılı Türk Medeni Kanunu" are one ment
     rf"(?<![a-z\d])(?:(?P<abbreviation>{_ABBREVIATION})(?:(?![a-z])|(?=n[iu]n))(?:\s?\(\d{{3,4}}\))?"
     r"|(?P<number>\d{3,4})(?:\s?s\.?\s?k\b\.?|(?=\s?(?:sayili|s\.|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)"
     rf"(?:(?:(?!\b[a-z]{{0,5}}k ile | ile (?:{_FULL_NAME})\b)[^\d'])*?\b(?:kanun|yasa))?)"
-    rf"|(?<!deniz )(?<!basin )(?P<name>{_FULL_NAME})(?:\s{{1,2}}(?:kanun|yasa)|(?<=sozlesmesi))"
+    rf"|(?<!deniz )(?<!basin )(?P<name>{_FULL_NAME})(?:\s{{1,2}}(?:kanun|yasa|k\.)|(?<=sozlesmesi))"
     r"|(?P<other>(?:kanun|yasa|teblig|yonetmeli[gk])(?:['a-z]*[iu]n|s?[iu])?(?![a-z])))")
+AMENDING = lazy(r"'?(?:y?la|\sile)\s(?:degisi|degistiril|eklenen)")  # "4650 sayılı Kanunla değişik"
 LAST_WORD = lazy(r"([a-z]{3,6})(?:'[a-z]{1,4})?\.?\s*$")
 HEAD_KIND = lazy(rf"(?<![a-z])(?P<kind>{KIND})(?:m(?:adde(?:ler[a-z]*|si)?|ad|d)?\.?\s{{0,2}})?\(?$")
 CONTRACT = lazy(rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?$")
@@ -1501,6 +1501,8 @@ def _law_before(page: Page, start: int, floor: int, carried: Law) -> Law | None:
         return None
     for mention in reversed(list(LAW.finditer(window))):
         at = begin + mention.start()
+        if AMENDING.match(window, mention.end()):
+            continue
         if mention["number"]:
             return Law(mention["number"], at)
         if mention["abbreviation"] and _is_abbreviation(page, mention, begin):
@@ -1583,7 +1585,7 @@ def _is_paragraph(last: dict[str, Any], number: str) -> bool:
 def _add_part(found: list[Found], level: str, value: str, start: int, end: int) -> None:
     """Gives the last article a paragraph, clause or sub-clause; a further one makes a reference of its own."""
     last = found[-1]
-    if level == "paragraph":
+    if level == "paragraph" or len(value) > 1:
         value = str(ROMAN.get(value.lower().replace("ı", "i"), value))
     if level == "sub-clause":
         clause = "-".join(filter(None, (last.norm["clause"], value)))
@@ -1608,6 +1610,8 @@ def _add_details(page: Page, found: list[Found]) -> None:
     if not ("fikra" in near or "ben" in near or "paragraf" in near or "f." in near or "b." in near):  # as behind most articles
         return
     while match := DETAIL.match(page.plain, found[-1].end):
+        if match["noun"] == "paragraf" and found[-1].norm["paragraph"]:  # of a fıkra: as a sentence is, no level of the norm
+            break
         level = LEVELS[(match["noun"] or match["short"])[0]]
         for sign in PART_SIGN.finditer(page.plain, *match.span("signs" if match["noun"] else "sign")):
             if sign[0] not in NOT_PARTS:
@@ -1812,9 +1816,8 @@ def _role(page: Page, one: Docket, two: Docket | None) -> str:
     plain, end = page.plain, (two or one).right
     if OTHER_NUMBER.search(plain, max(0, one.left - 30), one.left) or OTHER_AFTER.match(plain, end):
         return "other"
-    if one.number.isdigit() and not two:
-        return "other"
-    if plain[one.left - 1].isalnum() or plain[one.left - 1] == "-" or plain[one.start - 1] == "'":
+    is_rest = plain[one.left - 1].isalnum() or plain[one.left - 1] == "-" or plain[one.start - 1] == "'"
+    if is_rest or (one.number.isdigit() and not two):
         return "other"
     if one.role:
         return one.role
