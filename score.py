@@ -1196,7 +1196,7 @@ SHAPES = lazy("|".join((
     r"(?P<kik>\d{4}/(?:u[hym]\.?[iv]{1,3}|[md]k(?:\.d)?)[.\s]?-?\s?\d+)",
     r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6}(?!\.?\d|\s?/))?(?![\d%/]|\.\d))",
     r"(?P<pair>\d{1,2}-\d{1,4}/\d{1,5}(?![\d/-])|\d{1,5}-\d{1,5}(?=\s+sayi(?:li)?\b|\s+e\.?\s?k\b))",
-    r"(?P<bare>\d{1,5}(?=\s?[ek]\.|\s(?:esas|karar)\b)"  # one of a marked pair: "E: 2287, K: 3194", "1998/2-801 E., 815 K."
+    r"(?P<bare>\d{1,5}(?= ?[ek]\.(?! ?\d+/)| (?:esas|karar)\b(?!\s?[:n]))"  # one of a marked pair: "E: 2287, K: 3194", "1998/2-801 E., 815 K."
     r"|(?:(?<=[ek][.:])|(?<=[ek][.:]\s)|(?<=sas[\s:])|(?<=(?:sas|rar|.no):\s))\d{1,5}(?![\w/%]|[.,-]\d|\.\.|\s?(?:gun|ay|yil|hafta|tl|lira|bin|m)))",
 )))
 OLD_RULING = lazy(rf"b\s?\.\s?07\.\d\.g[ie][bl](?:[\w.]|(?<=\.)\s(?=\d)){{0,40}}{DASH_DIGITS}{{1,9}}")
@@ -1711,12 +1711,12 @@ def _communiques(page: Page) -> Iterator[Found]:
 
 MARK_BEFORE = lazy(
     r"(?<![a-z'])(?!(?:(?<=no\n)|(?<=hi\n))[^:\d]*\n)(?:(?P<joint>e(?:sas)?\s?\.?(?:\s?no)?\s?(?:[-/,]|ve\s)\s?k(?:arar)?)"
-    r"|(?P<esas>e|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|karar|kr))\s?\.?\s?"
+    r"|(?P<esas>es?|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|kar|karar|kr))\s?\.?\s?"
     r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(]*$")
 MARK_AFTER = lazy(
     r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)"
-    r"|(?P<esas>(?:e\b\.?|esas[a-z]{0,6}\b)(?!\s?blok)|(?:d\s?\.\s?is|degisik\s+is)\b(?:\s(?:e\b\.?|esas\b))?|basvuru\b(?!\skayit))"
-    r"|(?P<karar>k\b\.?|karar\b(?! +(?:tarih|no\b|sayisi(?!\s+ile)))))\)?")
+    r"|(?P<esas>(?:e\b\.?|es\.|esas[a-z]{0,6}\b)(?!\s?blok)|(?:d\s?\.\s?is|degisik\s+is)\b(?:\s(?:e\b\.?|esas\b))?|basvuru\b(?!\skayit))"
+    r"|(?P<karar>k\b\.?|kar\.|karar\b(?! +(?:tarih|no\b|sayisi(?!\s+ile)))))\)?")
 MARKS_NEXT = lazy(r"[\s.:]{0,3}(?:(?:no|sayi|numara)[a-z]*[\s.:]{0,3})?\d")  # "E. 2020/1 [K.] 2021/2"
 BETWEEN = lazy(rf"(?:[\s,;|.:()/\"-]*(?:ve|ile|sayili|karar tarihi|tarih(?:li)?|t|{UNNAMED_DATE})(?![a-z\d])){{0,4}}[\s,;|.:()/\"-]*")
 LIST_BETWEEN = lazy(r"\s*(?:,|,?\s?ve)\s+")
@@ -1841,7 +1841,7 @@ def _is_decision(page: Page, case: Case, court: str | None, floor: int) -> bool:
         return marked and two is not None
     if STRASBOURG.match(one.number):
         return court == "AİHM"
-    if not OF_A_YEAR.match(one.number) and not (court and (marked or role == "joint")) and not (marked and two):
+    if not OF_A_YEAR.match(one.number) and not (court and (marked or role == "joint")) and not (marked and two and not one.number.isdigit()):
         return False
     if marked or (two and "|" in plain[one.right:two.left]):  # or a row of a table
         return True
