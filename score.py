@@ -1627,7 +1627,7 @@ GAZETTE_PIECE = lazy(
     r"|(?<![^./-]\d{4}/)(?P<no>\d{2}\.?\d{3}|\d{4})(?![\d/.]\d|\d|\s?say[a-z]*\s(?:[a-z]+\s){0,3}(?:kanun|yasa|khk)))"
     rf"|(?:(?P<nth>\d|{ORDINAL})\s?['.]?\s?(?:[iu]?nc[iu])?\s)?(?P<extra>muk(?:errer)?\b)[a-z.]*")
 GAZETTE_GLUE = lazy(
-    r"[\s,:()\[\]/'.-]*(?:(?:tarih(?:li|inde|i)?|gun(?:lu)?|sayi(?:li|si)?|no(?:lu)?|numarali|nusha[a-z]*"
+    r"[\s,:()\[\]/'.-]*(?:(?:tarih(?:li|inde|i)?|gun(?:lu)?|sayi(?:li|si)?|no(?:\.?lu)?|numarali|nusha[a-z]*"
     r"|t|s|ve|[dn][ei]n?|c|resmi gazete|(?:ile\s)?(?:nesi?ri?|ilani?|yayimi?)"
     r"|(?:pazar(?:tesi)?|sali|carsamba|persembe|cuma(?:rtesi)?)(?:\sgunu)?)\b[\s,:()\[\]/'.-]*){0,5}")
 
@@ -1841,7 +1841,8 @@ def _is_decision(page: Page, case: Case, court: str | None, floor: int) -> bool:
         return marked and two is not None
     if STRASBOURG.match(one.number):
         return court == "AİHM"
-    if not OF_A_YEAR.match(one.number) and not (court and (marked or role == "joint")) and not (marked and two and not one.number.isdigit()):
+    is_old_pair = marked and two is not None and not one.number.isdigit()
+    if not OF_A_YEAR.match(one.number) and not is_old_pair and not (court and (marked or role == "joint")):
         return False
     if marked or (two and "|" in plain[one.right:two.left]):  # or a row of a table
         return True
@@ -1918,7 +1919,7 @@ def _is_lead(page: Page, start: int, end: int) -> bool:
 
 def _court_names(page: Page, start: int, end: int, inherited: str | None = None) -> list[tuple[int, int, str]]:
     """Names of courts in a stretch, as the norm has them, each with its place; "" for an office that is no court."""
-    if end - start < 5:
+    if end - start < 4:
         return []
     window = SPACED_OUT.sub(lambda m: m[0].replace(" ", "").ljust(len(m[0])), page.plain[start:end])
     names = list[tuple[int, int, str]]()
