@@ -1285,7 +1285,7 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
         iso = _iso(match)
         return [Found("date", start, end, {"iso": iso})] if iso else []
     is_rest = page.plain[start - 1] in "-/,0123456789" and start - 1 != floor
-    if is_rest and page.plain[start - 2:start] not in ("e-", "k-", ".-"):  # "E-62030549-125", "E.-2020/1"
+    if is_rest and page.plain[start - 2:start] not in ("e-", "k-", "s-", ".-"):  # "E-62030549-125", "E.-2020/1"
         return []
     if kind == "ozelge":
         return _ruling(page, start, end)
@@ -1711,7 +1711,7 @@ def _communiques(page: Page) -> Iterator[Found]:
 
 MARK_BEFORE = lazy(
     r"(?<![a-z'])(?!(?:(?<=no\n)|(?<=hi\n))[^:\d]*\n)(?:(?P<joint>e(?:sas)?\s?\.?(?:\s?no)?\s?(?:[-/,]|ve\s)\s?k(?:arar)?)"
-    r"|(?P<esas>es?|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|kar|karar|kr))\s?\.?\s?"
+    r"|(?P<esas>es?|esas|dosya|basvuru|itiraz(?=\s?no)|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|kar|karar|kr))\s?\.?\s?"
     r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(]*$")
 MARK_AFTER = lazy(
     r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)"
@@ -1880,7 +1880,7 @@ OF_THE_AYM = lazy(r"\bb\.?\s?no|\[(?:gk|[12]\.\s?b)|§|\bpara\.")  # "[GK], B. N
 UNDER = lazy(r"(?=[^\n:]*[\n:])[\s:]*(?:(?:karar|kunye|daire)[a-z]*[\s:]*){0,3}")  # "Ankara BAM\nDairesi: 3. Hukuk Dairesi"
 COURT_BEHIND = lazy(  # "4/11 sayılı İçtihadı Birleştirme Kararı", "§ 48 (AYM)", "; T: 03.03.2020 - 8. HD)"
     rf"\s?(?:{SAYILI}|tarihli),?\s|[^()\n]{{0,60}}[(\[]"
-    rf"|(?P<sign>\s?[,;|/-]\s)(?:t[\s.:]{{0,3}})?(?:{UNNAMED_DATE}(?:\st\.)?\s?[,;|/-]\s)?(?!(?:[ek]|esas|karar)\b)")
+    rf"|(?P<sign>\s?[,;|/-]\s)(?:(?:karar tarihi|tarih|t)[\s.:]{{0,3}})?(?:{UNNAMED_DATE}(?:\st\.)?\s?[,;|/-]\s)?(?!(?:[ek]|esas|karar)\b)")
 LAST_SAID = lazy(r"\.?\s?(?:[)\];]|[.|]?\s*(?:\n|\Z)|\.\s[a-z]{2}|,(?!\s?(?:\d+/\d+(?!/)|[ek]\b|esas|karar no)))")  # no number of its own
 
 
