@@ -1387,9 +1387,9 @@ NUMBER_BEFORE = lazy(r"(?:devami|vd\.|takip|nc[iu]\b|\d[a-z)]?|[./(-][a-z]\)?|[.
 ARTICLE = lazy(rf"(?P<kind>{KIND})?(?:(?P<no>{ARTICLE_NO})(?P<parts>{PARTS})|(?P<ordinal>{ORDINAL}))")
 SHORT_SIGN = lazy(r"(?P<next>(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?(?=[a-z]))?(?P<sign>(?!f\.|f\s|f\d)[a-z]+|\d+)")
 RANGE_SIGN = lazy(rf"{ORDINAL_END}?(?:\s?-\s?|\s?ila\s?)")
-SIGN = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}}|(?![bs]u\b)[a-z]{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
+PART = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}}|(?![bs]u\b)[a-z]{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
 DETAIL = lazy(  # "birinci fıkrasının", "ile (a) ve (b) bentleri", ", f. 2"
-    rf"[\s,'\"]*(?:(?:ile|ve|nin)\s+)?(?:(?P<signs>{SIGN}(?:\s{{0,2}}(?:,|ve|ila|ile|veya|-)\s{{0,2}}{SIGN}){{0,8}})"
+    rf"[\s,'\"]*(?:(?:ile|ve|nin)\s+)?(?:(?P<signs>{PART}(?:\s{{0,2}}(?:,|ve|ila|ile|veya|-)\s{{0,2}}{PART}){{0,8}})"
     rf"\s{{0,2}}(?P<noun>fikra|paragraf|alt\s?ben[dt]|ben[dt])[a-z]*"
     rf"|(?:/\s?)?(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
 LEVELS = {"f": "paragraph", "p": "paragraph", "b": "clause", "a": "sub-clause"}  # by the first letter of the noun
@@ -2027,6 +2027,8 @@ def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Fou
         court, end = _court(page, floor, one.left, right, court)
         court = _court_of_application(page, one) if court is None else court
         if not _is_decision(page, case, court, floor):
+            if court is None and one.number.isdigit():  # no court stands before it: need not be looked for again
+                floor = right
             continue
         esas, karar = _numbers_by_role(one, two, role)
         date = _decision_date(page, dates, floor, one.left, end) if dates else None
