@@ -522,6 +522,8 @@ def digits_value(token: str) -> Number | None:
         return Fraction(token.replace(".", "").replace(",", "."))
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+\.\d+|\d{1,3}(?:,\d{3}){2,}|\d+\.\d{1,2}", token):
         return Fraction(token.replace(",", ""))
+    if re.fullmatch(r"\d{1,3}(?:\.\d{3})+\.\d\d", token):  # "2.700.000.00"
+        return Fraction(int(token.replace(".", "")), 100)
     return None
 
 
@@ -1017,8 +1019,9 @@ LAWS = {  # abbreviation: (number, full name without "Kanunu", folded)
     "FKK": ("6361", "finansal kiralama, faktoring, finansman ve tasarruf finansman sirketleri"), "SMK": ("6769", "sinai mulkiyet"),
     "HUAK": ("6325", "hukuk uyusmazliklarinda arabuluculuk"), "İMK": ("7036", "is mahkemeleri"), "Anayasa": ("2709", ""), "AİHS": ("", ""),
 }
-SPELLINGS = {"AY": "Anayasa", "MK": "TMK", "eBK": "BK"}  # further abbreviations
-OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK", "medeni": "TMK", "kdv": "KDVK"}
+SPELLINGS = {"AY": "Anayasa", "Anayasası": "Anayasa", "MK": "TMK", "eBK": "BK"}  # further abbreviations
+OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK", "medeni": "TMK", "kdv": "KDVK",
+               "otv": "ÖTVK"}
 CAPITALS_ONLY = ("HK", "BK", "AY", "MK", "FKK", "İMK")  # in small letters these are other words ("hk.", "ay")
 NOT_LAWS = (  # their articles are not labelled
     "(?<!haklari )sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk",
@@ -1041,6 +1044,7 @@ HUKUK, CEZA = r"(?:hukuk daire|h\s?\.?\s?d\b)", r"(?:ceza daire|c\s?\.?\s?d\b)"
 BAM, BIM = r"(?:bolge adliye mahkemesi(?:'?nin)?|bam\b)[\s,]*", r"(?:bolge idare mahkemesi(?:'?nin)?|bim\b)[\s,]*"
 IBK = r"(?:yargitay )?ictiha[dt][a-z]* birlestirme "
 CITY = r"(?:[a-z]+\s)?"
+DOTTED = r"\.?".join  # "hgk", "h.g.k"
 COURTS = {  # name in the norm ("": an office that is no court): how texts write it, endings apart; {city} is the capitalised word before
     "{city} BAM {n}. HD": BAM + CITY + CHAMBER + HUKUK,
     "{city} BAM {n}. CD": BAM + CITY + CHAMBER + CEZA,
@@ -1048,24 +1052,25 @@ COURTS = {  # name in the norm ("": an office that is no court): how texts write
     "{city} BİM {n}. İDD": BIM + CHAMBER + r"(?:idar[ei] dava daire|i\.?d\.?d\b)",
     "{city} BAM": BAM,
     "{city} BİM": BIM,
-    "Danıştay VDDK": r"(?:danistay )?vergi dava daireleri (?:genel )?kurul|(?:danistay )?d?vddk\b",
-    "Danıştay İDDK": r"(?:danistay )?idari dava daireleri (?:genel )?kurul|(?:danistay )?d?iddk\b",
-    "Danıştay {n}. D.": r"(?:danistay(?:'[a-z]+)?|dan|dn|d)\b\.?\s*(?:dairesi\s*:\s*)?" + CHAMBER + r"(?:daire|d\b)",
+    "Danıştay VDDK": r"(?:danistay )?vergi dava daireleri (?:genel )?kurul|(?:danistay )?(?:d\.?)?v\.?d\.?d\.?g?\.?k\b",
+    "Danıştay İDDK": r"(?:danistay )?idari dava daireleri (?:genel )?kurul|(?:danistay )?(?:d\.?)?i\.?d\.?d\.?g?\.?k\b",
+    "Danıştay {n}. D.": r"(?:danistay(?:'[a-z]+)?|dan|dn|d)\b\.?\s*(?:dairesi\s*:\s*|\(kapatilan\)\s)?" + CHAMBER + r"(?:daire|d\b)",
     "Yargıtay {n}. HD": r"(?:y\.?\s?)?" + CHAMBER + HUKUK,
     "Yargıtay {n}. CD": r"(?:y\.?\s?)?" + CHAMBER + CEZA,
-    "Yargıtay İBBGK": IBK + r"buyuk genel kurul|yargitay buyuk genel kurul|y?ibbgk\b",
-    "Yargıtay İBHGK": IBK + r"hukuk genel kurul|y?ibhgk\b",
-    "Yargıtay İBK": IBK + r"karar|y?ibk\b",
-    "Yargıtay HGK": r"(?:yargitay )?hukuk genel kurul|y?hgk\b",
-    "Yargıtay CGK": r"(?:yargitay )?ceza genel kurul|y?cgk\b",
-    "AİHM": r"avrupa insan haklari mahkemesi|aihm\b",
+    "Yargıtay İBBGK": IBK + r"buyuk genel kurul|yargitay\s(?:dairesi\s*:\s*)?buyuk genel kurul|(?:y\.?)?" + DOTTED("ibbgk") + r"\b",
+    "Yargıtay İBHGK": IBK + r"hukuk genel kurul|(?:y\.?)?" + DOTTED("ibhgk") + r"\b",
+    "Yargıtay İBK": IBK + r"karar|(?:y\.?)?" + DOTTED("ibk") + r"\b",
+    "Yargıtay HGK": r"(?:yargitay )?hukuk genel kurul|(?:y\.?)?" + DOTTED("hgk") + r"\b",
+    "Yargıtay CGK": r"(?:yargitay )?ceza genel kurul|(?:y\.?)?" + DOTTED("cgk") + r"\b",
+    "AİHM": r"avrupa insan haklari mahkemesi|" + DOTTED("aihm") + r"\b",
     "Askeri Yüksek İdare Mahkemesi": r"askeri yuksek idare mahkemesi",
-    "AYM": r"anayasa mahkemesi|aym\b",
+    "AYM": r"anayasa mahkemesi|" + DOTTED("aym") + r"\b",
     "Uyuşmazlık Mahkemesi": r"uyusmazlik mahkemesi",
     "KVKK": r"kisisel verileri koruma kurul|kvkk\b|kvk kurul",
-    "KİK": r"kamu ihale kurul|kik\b",
+    "KİK": r"kamu ihale kurul|" + DOTTED("kik") + r"\b",
     "": r"icra (?:ve iflas )?(?:dairesi|mudurlug|md\b)|[a-z]*savcilig|cbs\b|noter"
         r"|arabulucu[a-z]*(?=\s(?:[a-z]+\s){0,2}(?:tutana|belge|dosya|basvuru|buro|no|numara|sayi|\d))|sigorta tahkim|hakem heyet",
+    "{n}. D.": rf"(?=\d+\.|[a-z]){CHAMBER}daire",  # of the court named last
     "Yargıtay": r"yargitay",
     "Danıştay": r"danistay",
 }
@@ -1079,7 +1084,7 @@ SECOND_WORDS = "anadolu|bati|dogu|merkez"  # "İstanbul Anadolu", "Ankara Batı"
 # -- The plain copy --------------------------------------------------------------------------------------------------
 
 SPACES, HYPHENS = "\t\r\x0b\x0c\u00a0*`_", "–—"
-UNUSUAL = lazy("[<&\u00ad\u0300-\u036f\u02bc\u2000-\u2012\u2015\u2028-\u202f\u2032\u2060-\u2064\u20ba\u2212\u3000\ufeff]")
+UNUSUAL = lazy("[<&\u00ad\u0300-\u036f\u02bc\u2000-\u2012\u2015\u2028-\u202f\u2032\u2060-\u2064\u20ba\u2150-\u215e\u2212\u3000\ufeff]")
 UNUSUAL_PART = lazy(rf"</?[a-zA-Z][^<>]{{0,200}}>|&(?:#\d{{1,6}}|#[xX][\da-fA-F]{{1,5}}|[a-zA-Z]{{2,8}});|{UNUSUAL.pattern}")
 ADDRESS_PART = lazy(r"(?:https?://|www\.)[^\s<>()\[\]\"]+|(?<=\w)\.(?:com|org|net|gov|edu|tr)(?:\.tr)?/[^\s<>()\[\]\"]+")
 SIGNS = {"\u02bc": "'", "\u2032": "'", "\u20ba": "¤", "\u2028": "\n", "\u2029": "\n", "<": "<", "&": "&"}
@@ -1091,9 +1096,10 @@ def _plain_byte(byte: int) -> int:
     sign = bytes([byte]).decode("cp1254", "replace")
     if sign in SPACES or sign in HYPHENS:
         return ord(" " if sign in SPACES else "-")
-    sign = {"İ": "i", "I": "i", "ı": "i", "‘": "'", "’": "'", "´": "'", "“": '"', "”": '"', "„": '"'}.get(sign, sign)
+    sign = {"İ": "i", "I": "i", "ı": "i", "‘": "'", "’": "'", "´": "'", "“": '"', "”": '"', "„": '"',
+            "¼": "½", "¾": "½"}.get(sign, sign)
     plain = unicodedata.normalize("NFD", sign.lower())[0]
-    return ord(plain) if plain.isascii() else byte
+    return ord(plain) if plain.isascii() or plain == "½" else byte
 
 
 PLAIN = bytes(map(_plain_byte, range(256)))
@@ -1105,10 +1111,10 @@ def _usual(match: re.Match[str]) -> str:
     part = match[0]
     if len(part) > 1 and part[0] == "&":
         import html  # only texts with entities need its tables
-        return html.unescape(part)[:1]
+        return UNUSUAL.sub(_usual, html.unescape(part)[:1])
     if len(part) > 1 or "\u2000" <= part <= "\u200a" or part in "\u202f\u3000":
         return " "
-    return SIGNS.get(part, "-" if "\u2010" <= part <= "\u2015" or part == "\u2212" else "")
+    return SIGNS.get(part, "½" if "\u2150" <= part <= "\u215e" else "-" if "\u2010" <= part <= "\u2015" or part == "\u2212" else "")
 
 
 class Page:
@@ -1185,25 +1191,32 @@ MEASURE = lazy(
     rf"(?:\s{{1,4}}|(?<=[\d)])\s{{0,4}})'?(?P<period>{'|'.join(PERIODS)})"
     rf"|[.,]?\s?-?\s{{0,4}}(?P<currency>{ANY_CURRENCY})(?![a-z])(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?"
     r"|\s?(?P<percent>%)(?!\s?\d)))")
+AMOUNT_IN_LIST = lazy(r"\d{1,3}(?:\.\d{3})+(?:,\d\d)?|(?!(?:19|20)\d\d\b)\d{2,9}")
+AMOUNT_LIST = lazy(rf"(?<=[\s(])(?<!m\.\s)(?:(?:{AMOUNT_IN_LIST.pattern})(?:,\s|\sve\s)){{1,6}}$")
+ROUND = lazy(r"\d+\s(bin|milyon|milyar)\b")
 AGAIN = lazy(r"(?:'[a-z]{1,5})?\s?\(\s?(?:yalniz\s)?")  # "yüz elli bin Türk lirası (150.000 TL)"
 SHARE = lazy(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*)?(?![a-z])")  # "üçte ikisi"
+ARITHMETIC = "[=x+×]"
 FRACTION = lazy(r"(?P<part>\d{1,3})/(?P<whole>\d{1,3})(?![\d/%]|\.\d)")
 SHARE_AFTER = lazy(r"'(?:[sn]?[iu](?!nc)|l[iu]k|[sn]?[ae]r\s(?:pay|hisse))"
-                   r"|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
-SHARE_BEFORE = lazy(r"(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa)\s)[a-z]+\s){0,2}$")
+                   rf"|\s?{ARITHMETIC}\s?[\d½]|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
+SHARE_BEFORE = lazy(rf"(?:(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa)\s)[a-z]+\s){{0,2}}|[\d½]\s?{ARITHMETIC}\s?)$")
+DIGIT = lazy(r"\d")
 NUMBER_START = lazy(  # one set of signs first: the search engine then looks for these only
-    rf"[\d\s(\"/%{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
-    rf"|(?<=\d)(?!\d{{0,3}}[,;]\s[^\s\d(tluade$¤{EURO}-])|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
+    rf"[\d\s(\"/%½{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
+    rf"|(?<=\d)(?!\d{{0,3}}[,;]\s[^\s\d(tluadek$¤{EURO}-])|(?<=½)|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
 WORD_IN_USE = lazy(  # most "bir" are not
     rf"{VALUE_SIGN}|{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
-VALUE_SIGNS = "%$¤" + PER_MILLE + EURO
+VALUE_SIGNS = "%½$¤" + PER_MILLE + EURO
 NUMBER_RUN = lazy(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
+MONTH = "(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTHS) + ")"  # "Kas" is "Kasım"
 DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
-        rf"|(?P<d2>\d{{1,2}})\.?\s{{1,3}}(?P<month>{'|'.join(MONTHS)})[\s,]{{1,3}}(?P<y2>\d{{4}})(?!\d)"
+        rf"|(?P<d2>\d{{1,2}})[\s./-]{{1,3}}(?P<month>{MONTH})[\s.,/-]{{1,3}}(?P<y2>\d{{4}})(?!\d)"
         r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d)(?!\d))")
 UNNAMED_DATE = re.sub(r"\?P<\w+>", "?:", DATE.replace("(?P=sep)", "[./-]"))  # for use inside other patterns
-DASH_DIGITS = (r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
-               r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?)?\(\w{1,8}[-/][\w./ -]{1,30}\)|\.?\(\w{1,8}\)\.?)")
+DASH_DIGITS = (r"(?:(?!\n- \d\d?[./]\d)(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
+               r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?)?\(\w{1,8}[-/][\w./ -]{1,30}\)|\.?\(\w{1,8}\)\.?"
+               r"|(?<=[a-z])\s\d{1,4}(?:/\d{1,2})?(?=\s?-\s?\d)))")  # "KVK 12-1368"; not the next item of a list
 SHAPES = lazy("|".join((
     rf"(?P<date>{DATE})",
     r"(?P<rekabet>\d\d\s?-\s?\d{1,3}\s?/\s?\d{1,4}\s?-\s?(?:\d{1,4}|m)(?![\w/]))",
@@ -1211,8 +1224,10 @@ SHAPES = lazy("|".join((
     r"(?P<kik>\d{4}/(?:u[hym]\.?[iv]{1,3}|[md]k(?:\.d)?)[.\s]?-?\s?\d+)",
     r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6}(?!\.?\d|\s?/))?(?![\d%/]|\.\d))",
     r"(?P<pair>\d{1,2}-\d{1,4}/\d{1,5}(?![\d/-])|\d{1,5}-\d{1,5}(?=\s+sayi(?:li)?\b|\s+e\.?\s?k\b))",
+    r"(?P<bare>\d{1,5}(?= ?[ek]\.(?! ?\d+/)| (?:esas|karar)\b(?!\s?[:n]))"  # one of a marked pair: "E: 2287, K: 3194", "1998/2-801 E., 815 K."
+    r"|(?:(?<=[ek][.:])|(?<=[ek][.:]\s)|(?<=sas[\s:])|(?<=(?:sas|rar|.no):\s))\d{1,5}(?![\w/%]|[.,-]\d|\.\.|\s?(?:gun|ay|yil|hafta|tl|lira|bin|m)))",
 )))
-OLD_RULING = lazy(rf"b\s?\.\s?07\.\d\.g[ie][bl][\w.]{{0,40}}{DASH_DIGITS}{{1,9}}")
+OLD_RULING = lazy(rf"b\s?\.\s?07\.\d\.g[ie][bl](?:[\w.]|(?<=\.)\s(?=\d)){{0,40}}{DASH_DIGITS}{{1,9}}")
 
 
 def number_value(written: str, money: bool = False) -> Number | None:
@@ -1230,8 +1245,6 @@ def number_value(written: str, money: bool = False) -> Number | None:
         written = written.replace(soft, hard)
     if money and "." not in written[written.rfind(","):]:
         written = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", ".", written)
-    if re.fullmatch(r"\d+\.\d{1,2}|\d+,\d+", written):
-        return Fraction(written.replace(",", "."))
     numbers = read_numbers(re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", written))
     return None if len(numbers) != 1 or isinstance(numbers[0], str) else numbers[0]
 
@@ -1248,32 +1261,48 @@ def _iso(match: re.Match[str]) -> str | None:
     """The date of a match of `DATE` as YYYY-MM-DD; None where there is no such day."""
     day, year = int(match["d"] or match["d2"] or match["d3"]), int(match["y"] or match["y2"] or match["y3"])
     name = match["m"] or match["m3"] or ""
-    month = MONTHS.index(match["month"]) + 1 if match["month"] else int(name) if name.isdigit() else ROMAN.get(name, 0)
+    month = int(name) if name.isdigit() else ROMAN.get(name, 0)
+    if match["month"]:
+        month = 1 + next(i for i, full in enumerate(MONTHS) if full.startswith(match["month"]))
     longest = 31 if month in (1, 3, 5, 7, 8, 10, 12) else 30 if month != 2 else 29
     return f"{year:04}-{month:02}-{day:02}" if 1 <= month <= 12 and 1 <= day <= longest and 1000 <= year <= 2999 else None
 
 
-def _numbers(page: Page) -> list[Found]:
-    """Everything that starts with a digit, a number word or a sign. Numbers of decisions come out raw, as "docket"."""
+def _numbers(page: Page, measures: bool = True) -> list[Found]:
+    """Everything that starts with a digit, a number word or a sign, or just what is known by its shape, without amounts,
+    rates and durations. Numbers of decisions come out raw, as "docket"."""
     plain, at, numbers = page.plain, 0, list[Found]()
-    while match := NUMBER_START.search(plain, at):
+    start_of_one = NUMBER_START if measures else DIGIT
+    while match := start_of_one.search(plain, at):
         start = match.start()
         sign = plain[start]
         if sign.isdigit():
-            found = _shape(page, start, at) or _measure(page, start)
-            if not found and "'" in plain[start:start + 4]:  # "3'te 2"
+            found = _shape(page, start, at) or (_measure(page, start) if measures else [])
+            if not found and measures and "'" in plain[start:start + 4]:  # "3'te 2"
                 found = _share(page, start)
         elif sign in VALUE_SIGNS:
-            found = _measure(page, start)
+            found = _measure(page, start) or _share(page, start)
         else:
             start += 1
             found = _measure(page, start) or _share(page, start) if WORD_IN_USE.match(plain, start) else []
         if found:
+            if found[0].type == "amount" and plain.endswith(" ve ", at, start):
+                numbers += _listed_amounts(page, numbers[-1].end if numbers else 0, found[0])
             at = found[-1].end
             numbers += found
         else:
             at = NUMBER_RUN.match(plain, start).end()  # type: ignore[union-attr]
     return numbers
+
+
+def _listed_amounts(page: Page, floor: int, last: Found) -> list[Found]:
+    """The amounts of a list that names its currency once, at the end: "1.000, 2.500 ve 4.000 TL", "5 ve 10 bin TL"."""
+    plain, found = page.plain, list[Found]()
+    listed, scale = AMOUNT_LIST.search(plain, max(floor, last.start - 90), last.start), ROUND.match(plain, last.start)
+    for item in AMOUNT_IN_LIST.finditer(plain, listed.start(), last.start) if listed else ():
+        written = f"{item[0]} {scale[1]}" if scale and item[0].isdigit() else item[0]
+        found += _value("amount", *item.span(), number_value(written, money=True), last.norm["unit"])
+    return found
 
 
 def _shape(page: Page, start: int, floor: int) -> list[Found]:
@@ -1286,7 +1315,7 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
         iso = _iso(match)
         return [Found("date", start, end, {"iso": iso})] if iso else []
     is_rest = page.plain[start - 1] in "-/,0123456789" and start - 1 != floor
-    if is_rest and page.plain[start - 2:start] not in ("e-", "k-", ".-"):  # "E-62030549-125", "E.-2020/1"
+    if is_rest and page.plain[start - 2:start] not in ("e-", "k-", "s-", ".-"):  # "E-62030549-125", "E.-2020/1"
         return []
     if kind == "ozelge":
         return _ruling(page, start, end)
@@ -1299,15 +1328,19 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
 def _ruling(page: Page, start: int, end: int) -> list[Found]:
     """A tax ruling; without brackets only where the text calls it one (letters of offices have such numbers too)."""
     raw = page.plain[start:end].rstrip(".,-/ ")
-    around = page.plain[max(0, start - 120):end + 60]
+    reach = 2000 if "|" in page.plain[start - 5:end + 5] else 120  # a table says it in its head
+    around = page.plain[max(0, start - reach):end + 60]
     if "[" not in raw and ".g" not in raw and "ozelge" not in around and "mukteza" not in around:
         return []
     return [Found("ozelge", start, start + len(raw), {"sayi": page.number(start, start + len(raw)).replace("GIB", "GİB")})]
 
 
 def _share(page: Page, start: int) -> list[Found]:
-    """A fraction in words, "üçte ikisi", or in digits where the words beside it say that it is a share: "payın 3/8'i"."""
+    """A fraction in words, "üçte ikisi", in one sign, or in digits where what stands beside it says so: "payın 3/8'i"."""
     plain = page.plain
+    if plain[start] == "½":
+        sign = Fraction(unicodedata.numeric(page.text[page.place(start)], 0)).limit_denominator(10)
+        return _value("rate", start, start + 1, sign) if not plain[start - 1].isdigit() else []
     match = SHARE.match(plain, start)
     if not match and (match := FRACTION.match(plain, start)):
         is_share = SHARE_AFTER.match(plain, match.end()) or SHARE_BEFORE.search(plain, max(0, start - 30), start)
@@ -1336,7 +1369,7 @@ def _measure(page: Page, start: int, in_brackets: bool = False) -> list[Found]:
     else:
         unit = next(unit for unit, signs in CURRENCIES.items() if re.fullmatch(signs.replace("€", EURO), sign))
     low, high = match["low"], number_value(match["high"], kind == "amount")
-    scale = re.fullmatch(r"\d+ (bin|milyon|milyar)", match["high"])
+    scale = ROUND.fullmatch(match["high"])
     if low and low.isdigit() and scale:  # "50-60 bin TL"
         low = f"{low} {scale[1]}"
     if high and match["kurus"]:
@@ -1356,7 +1389,7 @@ NUMERAL = r"(?:i{1,3}|iv|vi{0,3}|ix|x)"
 PARAGRAPH_SIGN = r"(?:(?:\d{1,2}|[ivx]{1,4}|son)(?![a-z\d])|\((?:\d{1,2}|[ivx]{1,4}|son)\))"
 CLAUSE_SIGN = r"(?:(?:[a-z]|\d{1,2})(?![a-z\d])|\((?:[a-z]|\d{1,2})\))"
 PARTS = (  # short forms behind an article: "/1", "/f. 1", "(1)", " II"; then clauses: "-b.1", "(a)", "-a, b"
-    rf"(?:(?:(?:\s?/\s?(?:f\.?\s?)?|(?<=/[a-z])-|\s?(?=\(\d{{1,2}}\))){PARAGRAPH_SIGN}|\s{NUMERAL}(?![\w.'/]))"
+    rf"(?:(?:(?:\s?(?:/|§§?)\s?(?:f\.?\s?)?|(?<=/[a-z])-|\s?(?=\(\d{{1,2}}\))){PARAGRAPH_SIGN}|\s{NUMERAL}(?![\w.'/]))"
     rf"(?:(?:\s?-\s?|(?:[./]|(?<=[a-z]),|(?<=\)))(?={CLAUSE_SIGN})){CLAUSE_SIGN}|\s?\((?:[a-z]|\d{{1,2}})\)){{0,4}}"
     r"(?:(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?[a-z]\)?(?![\w.'/])){0,6})?")
 ARTICLE_NO = r"(?:1[0-5]\d\d|\d{1,3})(?!\d)(?:\s?/\s?(?:[a-hj-uwyz]|[ivx](?!\s?[-(]))(?![a-z\d]|\.\s?\d))?"
@@ -1366,16 +1399,17 @@ KIND = rf"(?:(?:{'|'.join(KINDS)})\.?\s{{1,2}})"
 LIST_SIGN = r"\s{0,2}(?:,|-|;|ve|ila|ile|veya|ya da)\s{0,2}"
 NO_MEASURE = (  # a number before these is no article
     r"(?!\.?\d|\s?[./,]\d{3}|[./]\d+[./]\d|\.?\s{0,2}(?:%|sayili|s\.|no\b|no'|nolu|seri|sira|gun|ay\b|ay[ld]|yil|hafta|is gun|saat|md?\.|madde\b"
-    rf"|bin\b|milyon|adet|kisi|numara|ada\b|parsel|m2|protokol|{ANY_CURRENCY}|{'|'.join(MONTHS)}))")
+    rf"|bin\b|milyon|adet|kisi|numara|ada\b|parsel|m2|protokol|{ANY_CURRENCY}|{MONTH}\b))")
 ARTICLES = rf"{ARTICLE_NO}{PARTS}{NO_MEASURE}(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{NO_MEASURE}){{0,12}}"
 ORDINAL_ARTICLES = rf"{ARTICLE_NO}{PARTS}{ORDINAL_END}?(?:{LIST_SIGN}{KIND}?{ARTICLE_NO}{PARTS}{ORDINAL_END}?){{0,12}}"
 AND_ON = r"(?:\.?\s?(?:vd\b\.?|v\.\s?d\.|ve devam[a-z]*|ve mutea[a-z]*|ve sonra[a-z]*))?"
-HEAD = lazy(r"m(?<![a-z\d']m)(?:adde[a-z]*(?:\.(?=\s?\d))?|ad\.|d?\.|d?(?=\s\d))")
+HEAD = lazy(r"[mbf](?<![a-z\d'][mbf])(?:(?<=m)(?:adde[a-z]*(?:\.(?=\s?\d))?|ad\.|d?\.|d?(?=\s\d))|(?<=b)en[dt][a-z]+|(?<=f)ikra[a-z]+)")
+PART_OF_ARTICLE = lazy(r"\d+\s?/\s?(?:\d+|[ivx]+)(?:\s?-.*)?")  # "25/II-e bendi" needs no "maddesi"
 AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES}){AND_ON}")  # "m. 12"
 BEFORE_HEAD = lazy(  # "12 nci maddesi", "onuncu maddesi"
     rf"(?<=[\s(\[\"])(?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam|muteakip)[a-z]*\s)?$")
-BARE = lazy(  # "TTK 530"
-    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\s{{0,2}}(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
+BARE = lazy(  # "TTK 530", "6502 SK 73/A"
+    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\)?\s{{0,6}}(?:§\s?)?(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
     rf"(?P<on>{AND_ON})(?P<rule>\s?(?:/|hukm|uyar|gereg))?")
 SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
     rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
@@ -1383,13 +1417,14 @@ NUMBER_BEFORE = lazy(r"(?:devami|vd\.|takip|nc[iu]\b|\d[a-z)]?|[./(-][a-z]\)?|[.
 ARTICLE = lazy(rf"(?P<kind>{KIND})?(?:(?P<no>{ARTICLE_NO})(?P<parts>{PARTS})|(?P<ordinal>{ORDINAL}))")
 SHORT_SIGN = lazy(r"(?P<next>(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?(?=[a-z]))?(?P<sign>(?!f\.|f\s|f\d)[a-z]+|\d+)")
 RANGE_SIGN = lazy(rf"{ORDINAL_END}?(?:\s?-\s?|\s?ila\s?)")
-SIGN = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}}|(?![bs]u\b)[a-z]{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
+PART = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}}|(?![bs]u\b)[a-z]{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
 DETAIL = lazy(  # "birinci fıkrasının", "ile (a) ve (b) bentleri", ", f. 2"
-    rf"[\s,'\"]*(?:(?:ile|ve|nin)\s+)?(?:(?P<signs>{SIGN}(?:\s{{0,2}}(?:,|ve|ila|ile|veya|-)\s{{0,2}}{SIGN}){{0,8}})"
-    rf"\s{{0,2}}(?P<noun>fikra|alt\s?ben[dt]|ben[dt])[a-z]*|(?:/\s?)?(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
-LEVELS = {"f": "paragraph", "b": "clause", "a": "sub-clause"}  # by the first letter of the noun
+    rf"[\s,'\"]*(?:(?:ile|ve|nin)\s+)?(?:(?P<signs>{PART}(?:\s{{0,2}}(?:,|ve|ila|ile|veya|-)\s{{0,2}}{PART}){{0,8}})"
+    rf"\s{{0,2}}(?P<noun>fikra|paragraf|alt\s?ben[dt]|ben[dt])[a-z]*"
+    rf"|(?:/\s?)?(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
+LEVELS = {"f": "paragraph", "p": "paragraph", "b": "clause", "a": "sub-clause"}  # by the first letter of the noun
 PART_SIGN = lazy(rf"{ORDINAL}|\bson\b|\d+|(?<![a-z])[a-z]{{1,4}}(?![a-z])")
-NOT_PARTS = {"ve", "ila", "ile", "ya", "da", "nci", "ncu", "inci", "uncu"}
+NOT_PARTS = {"gecici", "ve", "ila", "ile", "ya", "da", "nci", "ncu", "inci", "uncu"}
 
 ABBREVIATIONS = {re.sub("[^a-z]", "", Page(name).plain): name for name in LAWS} | {Page(name).plain.strip(): law for name, law in SPELLINGS.items()}
 FULL_NAMES = {name: law for law, (_, name) in LAWS.items() if name} | OTHER_NAMES
@@ -1398,9 +1433,11 @@ _ABBREVIATION = "|".join(r"\.?\s?".join(a) if len(a) < 4 and a.endswith("k") els
 _FULL_NAME = "|".join(sorted(FULL_NAMES, key=len, reverse=True)).replace(" ", r"\s{1,2}")
 LAW = lazy(  # "HMK (6100)" and "4721 sayılı Türk Medeni Kanunu" are one mention each
     rf"(?<![a-z\d])(?:(?P<abbreviation>{_ABBREVIATION})(?:(?![a-z])|(?=n[iu]n))(?:\s?\(\d{{3,4}}\))?"
-    r"|(?P<number>\d{3,4})(?=\s?(?:sayili|s\.|sk\b|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)(?:(?:(?! ile )[^\d'])*?\b(?:kanun|yasa))?"
-    rf"|(?<!deniz )(?<!basin )(?P<name>{_FULL_NAME})(?:\s{{1,2}}(?:kanun|yasa)|(?<=sozlesmesi))"
+    r"|(?P<number>\d{3,4})(?:\s?s\.?\s?k\b\.?|(?=\s?(?:sayili|s\.|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)"
+    rf"(?:(?:(?!\b[a-z]{{0,5}}k ile | ile (?:{_FULL_NAME})\b)[^\d'])*?\b(?:kanun|yasa))?)"
+    rf"|(?<!deniz )(?<!basin )(?P<name>{_FULL_NAME})(?:\s{{1,2}}(?:kanun|yasa|k\.)|(?<=sozlesmesi))"
     r"|(?P<other>(?:kanun|yasa|teblig|yonetmeli[gk])(?:['a-z]*[iu]n|s?[iu])?(?![a-z])))")
+AMENDING = lazy(r"'?(?:y?la|\sile)\s(?:degisi|degistiril|eklenen)")  # "4650 sayılı Kanunla değişik"
 LAST_WORD = lazy(r"([a-z]{3,6})(?:'[a-z]{1,4})?\.?\s*$")
 HEAD_KIND = lazy(rf"(?<![a-z])(?P<kind>{KIND})(?:m(?:adde(?:ler[a-z]*|si)?|ad|d)?\.?\s{{0,2}})?\(?$")
 CONTRACT = lazy(rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?$")
@@ -1438,12 +1475,12 @@ def _heads(page: Page) -> list[Head]:
     plain, heads, end = page.plain, [], 0
     for word in HEAD.finditer(plain):
         floor, (start, end) = end, word.span()
-        if end - start > 6 or plain[start - 2] in ".iu" or plain[start - 1] in ".iu":  # an ending, or an ordinal before
+        if plain[start] != "m" or end - start > 6 or plain[start - 2] in ".iu" or plain[start - 1] in ".iu":  # an ending, or an ordinal before
             before = NUMBER_BEFORE.search(plain, max(0, start - 9), start) and BEFORE_HEAD.search(plain, max(floor, start - 110), start)
-            if before:
+            if before and (plain[start] == "m" or PART_OF_ARTICLE.fullmatch(before["articles"])):
                 heads.append(Head(*before.span("articles"), before.start(), end))
                 continue
-        if after := AFTER_HEAD.match(plain, end):
+        if plain[start] == "m" and (after := AFTER_HEAD.match(plain, end)):
             heads.append(Head(*after.span("articles"), start, after.end()))
     heads += [Head(*bare.span("articles"), bare.start() + 1, bare.end("on"))
               for bare in BARE.finditer(plain) if _is_bare_article(page, bare)]
@@ -1456,10 +1493,11 @@ def _is_bare_article(page: Page, head: re.Match[str]) -> bool:
     """Is "TTK 530", without "m." or "madde", an article?"""
     floor = max(0, head.start() - 9)
     window = page.plain[floor:head.start() + 2]
-    law = next((m for m in LAW.finditer(window) if m["abbreviation"] and m.end() >= len(window) - 1), None)
+    law = next((m for m in LAW.finditer(window) if m.end() >= len(window) - 1), None)
     is_said = not head["genitive"] or head["on"] or head["rule"] or "/" in head["articles"]
     is_year = re.fullmatch(r"(?:19|20)\d\d", head["articles"])
-    return bool(law and _is_abbreviation(page, law, floor) and is_said and not is_year)
+    is_named = law and (law["number"] or (law["abbreviation"] and _is_abbreviation(page, law, floor)))
+    return bool(is_named and is_said and not is_year)
 
 
 def _statutes(page: Page) -> list[Found]:
@@ -1493,6 +1531,8 @@ def _law_before(page: Page, start: int, floor: int, carried: Law) -> Law | None:
         return None
     for mention in reversed(list(LAW.finditer(window))):
         at = begin + mention.start()
+        if AMENDING.match(window, mention.end()):
+            continue
         if mention["number"]:
             return Law(mention["number"], at)
         if mention["abbreviation"] and _is_abbreviation(page, mention, begin):
@@ -1575,7 +1615,7 @@ def _is_paragraph(last: dict[str, Any], number: str) -> bool:
 def _add_part(found: list[Found], level: str, value: str, start: int, end: int) -> None:
     """Gives the last article a paragraph, clause or sub-clause; a further one makes a reference of its own."""
     last = found[-1]
-    if level == "paragraph":
+    if level == "paragraph" or len(value) > 1:
         value = str(ROMAN.get(value.lower().replace("ı", "i"), value))
     if level == "sub-clause":
         clause = "-".join(filter(None, (last.norm["clause"], value)))
@@ -1597,9 +1637,11 @@ def _add_short_parts(page: Page, found: list[Found], match: re.Match[str]) -> No
 def _add_details(page: Page, found: list[Found]) -> None:
     """Adds to the last article what is named in words behind it: "birinci fıkrasının (a) ve (b) bentleri"."""
     near = page.plain[found[-1].end:found[-1].end + 80]
-    if not ("fikra" in near or "ben" in near or "f." in near or "b." in near):  # as behind most articles
+    if not ("fikra" in near or "ben" in near or "paragraf" in near or "f." in near or "b." in near):  # as behind most articles
         return
     while match := DETAIL.match(page.plain, found[-1].end):
+        if match["noun"] == "paragraf" and found[-1].norm["paragraph"]:  # of a fıkra: as a sentence is, no level of the norm
+            break
         level = LEVELS[(match["noun"] or match["short"])[0]]
         for sign in PART_SIGN.finditer(page.plain, *match.span("signs" if match["noun"] else "sign")):
             if sign[0] not in NOT_PARTS:
@@ -1609,15 +1651,15 @@ def _add_details(page: Page, found: list[Found]) -> None:
 
 # -- Official Gazette and communiqués --------------------------------------------------------------------------------
 
-GAZETTE = lazy(r"r(?<![a-z]r)(?:esmi\s{1,2}gazete[a-z]*|\.?\s?g(?![a-z])\.?)")
-DIGIT = lazy(r"\d")
+GAZETTE = lazy(r"r(?<![a-z]r)(?:(?:esmi\s|\.)\s?gazete[a-z]*|\.?\s?g(?![a-z])\.?)")
 GAZETTE_PIECE = lazy(
     rf"(?<!\d)(?:(?P<date>{UNNAMED_DATE})"
     r"|(?<![^./-]\d{4}/)(?P<no>\d{2}\.?\d{3}|\d{4})(?![\d/.]\d|\d|\s?say[a-z]*\s(?:[a-z]+\s){0,3}(?:kanun|yasa|khk)))"
     rf"|(?:(?P<nth>\d|{ORDINAL})\s?['.]?\s?(?:[iu]?nc[iu])?\s)?(?P<extra>muk(?:errer)?\b)[a-z.]*")
 GAZETTE_GLUE = lazy(
-    r"[\s,:()\[\]/'.-]*(?:(?:tarih(?:li|inde|i)?|gun(?:lu)?|sayi(?:li|si)?|no(?:lu)?|numarali|nusha[a-z]*"
-    r"|t|s|ve|[dn][ei]n?|c|resmi gazete)\b[\s,:()\[\]/'.-]*){0,5}")
+    r"[\s,:()\[\]/'.-]*(?:(?:tarih(?:li|inde|i)?|gun(?:lu)?|sayi(?:li|si)?|no(?:\.?lu)?|numarali|nusha[a-z]*"
+    r"|t|s|ve|[dn][ei]n?|c|resmi gazete|(?:ile\s)?(?:nesi?ri?|ilani?|yayimi?)"
+    r"|(?:pazar(?:tesi)?|sali|carsamba|persembe|cuma(?:rtesi)?)(?:\sgunu)?)\b[\s,:()\[\]/'.-]*){0,5}")
 
 
 def _tied(plain: str, pieces: Sequence[re.Match[str]], start: int, end: int, glue: re.Pattern[str],
@@ -1698,30 +1740,33 @@ def _communiques(page: Page) -> Iterator[Found]:
 # -- Decisions: their numbers ----------------------------------------------------------------------------------------
 
 MARK_BEFORE = lazy(
-    r"(?<![a-z'])(?:(?P<esas>e|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|karar|kr))\s?\.?\s?"
+    r"(?<![a-z'])(?!(?:(?<=no\n)|(?<=hi\n))[^:\d]*\n)(?:(?P<joint>e(?:sas)?\s?\.?(?:\s?no)?\s?(?:[-/,]|ve\s)\s?k(?:arar)?)"
+    r"|(?P<esas>es?|esas|dosya|basvuru|itiraz(?=\s?no)|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|kar|karar|kr))\s?\.?\s?"
     r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(]*$")
 MARK_AFTER = lazy(
     r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)"
-    r"|(?P<esas>(?:e\b\.?|esas(?:in[a-z]*)?\b)(?!\s?blok)|d\s?\.\s?is\b|degisik\s+is\b|basvuru\b(?!\skayit))"
-    r"|(?P<karar>k\b\.?|karar\b(?! +(?:tarih|no\b|sayisi(?!\s+ile)))))\)?")
+    r"|(?P<esas>(?:e\b\.?|es\.|esas[a-z]{0,6}\b)(?!\s?blok)|(?:d\s?\.\s?is|degisik\s+is)\b(?:\s(?:e\b\.?|esas\b))?|basvuru\b(?!\skayit))"
+    r"|(?P<karar>k\b\.?|kar\.|karar\b(?! +(?:tarih|no\b|sayisi(?!\s+ile)))))\)?")
+MARKS_NEXT = lazy(r"[\s.:]{0,3}(?:(?:no|sayi|numara)[a-z]*[\s.:]{0,3})?\d")  # "E. 2020/1 [K.] 2021/2"
 BETWEEN = lazy(rf"(?:[\s,;|.:()/\"-]*(?:ve|ile|sayili|karar tarihi|tarih(?:li)?|t|{UNNAMED_DATE})(?![a-z\d])){{0,4}}[\s,;|.:()/\"-]*")
 LIST_BETWEEN = lazy(r"\s*(?:,|,?\s?ve)\s+")
 NOUN = r"(?:karar|ilam|huk[um]m|dosya|basvuru)"
 SAYILI = r"(?:sayi|sayili|nolu|no'lu|numarali)\b"
+NO_LIST = lazy(rf"(?!,?\s(?:ve\s)?\d+/\d+(?!/)|\s?{SAYILI})")
 NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?:(?!ile |ve )[a-z.'\d]+\s){{0,7}}?(?P<noun>{NOUN})(?P<plural>lar|ler)?")
 OTHER_BODIES = (  # whose decisions are no court's
     r"(?:belediye|meclis|encumen|sirket|bakanli[kg]|valili|cumhurbaskan|kooperatif|sozlesme|yonetim kurul|ortaklar kurul"
     r"|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
 OTHER = (  # what numbers of other kinds are of
-    rf"(?:{OTHER_BODIES}|sorusturma|iddianame|arabuluculuk|takip|icra|fatura|irsaliye|ihale(?! kurul)|police|yevmiye|sira(?!s)|seri|rapor"
-    r"|parsel|sicil|donem|teblig|genelge|kanun|yonetmelik|direktif|tuzug|kararname|sirkuler)")
+    rf"(?:{OTHER_BODIES}|toplanti|gundem|bkk|cbk|khk|bakanlar kurul|sorusturma|iddianame|arabuluculuk|takip|icra|fatura|irsaliye"
+    r"|ihale(?! kurul)|police|yevmiye|sira(?!s)|seri|rapor|parsel|sicil|donem|teblig|genelge|kanun|yonetmelik|direktif|tuzug|kararname|sirkuler)")
 OTHER_NUMBER = lazy(rf"[^a-z](?=[a-z]{{3}}){OTHER}[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
-OTHER_AFTER = lazy(rf"[\s,]*(?:{SAYILI}\s)?(?:(?!{NOUN})[a-z]+\s)?(?:{OTHER}|sor\.|a[bt]\b)")
+OTHER_AFTER = lazy(rf"(?!\s*\n[^\n:\d]{{0,40}}:)[\s,]*(?:{SAYILI}\s)?(?:(?!{NOUN})[a-z]+\s)?(?:{OTHER}|sor\.|a[bt]\b)")
 OTHER_BODY = lazy(rf"\b{OTHER_BODIES}")
 DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
 STRASBOURG = lazy(r"(?!(?:19|20)\d\d/)\d{3,6}/\d\d$")
 OF_A_YEAR = lazy(r"(?:19|20)\d\d/")
-OLD_PAIR = lazy(r"\d{1,5}-\d{1,5}$|\d{1,3}/\d{1,3}$|\d{1,2}-\d+/\d+$")  # "4465-4248", "7/7", "1-520/738"
+OLD_PAIR = lazy(r"\d{1,5}-\d{1,5}$|(?!(?:19|20)\d\d/)\d{1,5}/\d{1,5}$|\d{1,2}-\d+/\d+$")  # "4465-4248", "7/7", "1-520/738"
 JOINT = lazy(r"(\d{4}/)?(\d+(?:-\d+(?=/))?)[-/](\d+)$")
 
 
@@ -1748,14 +1793,16 @@ def _dockets(page: Page, raw: list[Found]) -> list[Docket]:
     for _, start, end, norm in raw:
         before = MARK_BEFORE.search(plain, max(floor, start - 34), start)
         after = MARK_AFTER.match(plain, end)
-        if before and after and before[0].strip().isalpha() and not re.match(r"[\s\d]{0,2}\d", plain[after.end():after.end() + 3]):
-            before = None  # "Karar 2021/1544 E., 2022/987 K."
+        if before and after and {before.lastgroup, after.lastgroup} == {"esas", "karar"} and "\n" not in after[0] \
+                and not MARKS_NEXT.match(plain, after.end()):
+            before = None  # "Karar: 2021/1544 E., 2022/987 K."
         role = (before.lastgroup or "") if before else ""
         left, right = before.start() if before else start, end
-        if after and (not role or after.lastgroup == role):
+        if after and role in ("", "joint", after.lastgroup):
             role, right = after.lastgroup or "", after.end()
-        dockets.append(Docket(start, norm["number"], role, left, right))
-        floor = right
+        if role or not norm["number"].isdigit():
+            dockets.append(Docket(start, norm["number"], role, left, right))
+            floor = right
     return dockets
 
 
@@ -1766,10 +1813,12 @@ def _is_pair(page: Page, one: Docket, two: Docket) -> bool:
     between = page.plain[one.right:two.left]
     if {one.role, two.role} == {"esas", "karar"}:
         return BETWEEN.fullmatch(between) is not None
-    if one.role not in ("", "esas") or two.role not in ("", "joint"):
+    if one.role not in ("", "esas", "joint") or two.role not in ("", "joint"):
         return False
-    if between.strip() in ("", "-", "/", "|") and not one.role:
-        return "-" not in one.number
+    if between.strip() in (("-", "/") if one.role == "esas" else ("", "-", "/", "|", ":")):
+        return one.role == "esas" or "-" not in one.number
+    if between.strip() == "," and not one.role and NO_LIST.match(page.plain, two.right):  # "HGK 22.3.1995, 1994/11-889, 1995/233"
+        return True
     named = NAMED_AFTER.match(page.plain, two.right)  # "2020/1, 2021/2 sayılı kararı"
     return named is not None and not named["plural"] and between.strip() in ("-", ",", *(["ve"] if one.role else ()))
 
@@ -1797,7 +1846,8 @@ def _role(page: Page, one: Docket, two: Docket | None) -> str:
     plain, end = page.plain, (two or one).right
     if OTHER_NUMBER.search(plain, max(0, one.left - 30), one.left) or OTHER_AFTER.match(plain, end):
         return "other"
-    if plain[one.left - 1].isalnum() or plain[one.left - 1] == "-" or plain[one.start - 1] == "'":
+    is_rest = plain[one.left - 1].isalnum() or plain[one.left - 1] == "-" or plain[one.start - 1] == "'"
+    if is_rest or (one.number.isdigit() and not two):
         return "other"
     if one.role:
         return one.role
@@ -1819,9 +1869,10 @@ def _is_decision(page: Page, case: Case, court: str | None, floor: int) -> bool:
     marked = bool(one.role or (two and two.role))
     if court == "":
         return marked and two is not None
-    if not marked and STRASBOURG.match(one.number):
+    if STRASBOURG.match(one.number):
         return court == "AİHM"
-    if not OF_A_YEAR.match(one.number) and not (court and (marked or role == "joint")) and not (marked and two):
+    is_old_pair = marked and two is not None and not one.number.isdigit()
+    if not OF_A_YEAR.match(one.number) and not is_old_pair and not (court and (marked or role == "joint")):
         return False
     if marked or (two and "|" in plain[one.right:two.left]):  # or a row of a table
         return True
@@ -1854,24 +1905,40 @@ COURT = lazy(r"\b(?:" + "|".join(
     [rf"(?P<c{i}>(?:{pattern.replace('?P<n>', f'?P<n{i}>')})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
     + [rf"(?P<instance>(?:{'|'.join(INSTANCE_PATTERNS.values())})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)(?!\s+sifat)"
        rf"|(?:{'|'.join(filter(None, INSTANCES.values()))})(?![a-z]))"]) + ")")
-COURT_BEHIND = lazy(rf"\s?(?:{SAYILI}|tarihli)\s|[^()\n]{{0,60}}[(\[]")  # "4/11 sayılı İçtihadı Birleştirme Kararı", "§ 48 (AYM)"
+APPLICATION = lazy(r"b(?:as(?:vuru)?)?\b\.?\s?n")
+OF_THE_AYM = lazy(r"\bb\.?\s?no|\[(?:gk|[12]\.\s?b)|§|\bpara\.")  # "[GK], B. No: 2019/24912, § 33"
+UNDER = lazy(r"(?=[^\n:]*[\n:])[\s:]*(?:(?:karar|kunye|daire)[a-z]*[\s:]*){0,3}")  # "Ankara BAM\nDairesi: 3. Hukuk Dairesi"
+COURT_BEHIND = lazy(  # "4/11 sayılı İçtihadı Birleştirme Kararı", "§ 48 (AYM)", "; T: 03.03.2020 - 8. HD)"
+    rf"\s?(?:{SAYILI}|tarihli),?\s|[^()\n]{{0,60}}[(\[]"
+    rf"|(?P<sign>\s?[,;|/-]\s)(?:(?:karar tarihi|tarih|t)[\s.:]{{0,3}})?(?:{UNNAMED_DATE}(?:\st\.)?\s?[,;|/-]\s)?(?!(?:[ek]|esas|karar)\b)")
+LAST_SAID = lazy(r"\.?\s?(?:[)\];]|[.|]?\s*(?:\n|\Z)|\.\s[a-z]{2}|,(?!\s?(?:\d+/\d+(?!/)|[ek]\b|esas|karar no)))")  # no number of its own
 
 
-def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> str | None:
-    """Name of the court a number belongs to: the last one before it in its sentence, one just behind it, or that of the
-    decision before. None where none is named, "" for an office that is no court."""
+def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> tuple[str | None, int]:
+    """Name of the court a number belongs to, and where number and court end: the last one before it in its sentence, one
+    just behind it, or that of the decision before. None where none is named, "" for an office that is no court."""
     start = _sentence_start(page, left, min(300, left - floor), headings=False)
-    names = _court_names(page, start, left)
+    names = _court_names(page, start, left, inherited)
     gap = page.plain[names[-1][1] if names else start:left]
     if len(gap) > 5 and ANAPHORA.search(gap):
-        return None
+        return None, right
     if names:
-        return names[-1][2]
+        return names[-1][2], right
     if behind := COURT_BEHIND.match(page.plain, right):
         names = _court_names(page, behind.end(), behind.end() + 90)
-        if names and _is_lead(page, behind.end(), names[0][0]):
-            return names[0][2]
-    return inherited if start == floor and len(gap) < 160 and not VERB.search(gap) else None
+        if names and _is_lead(page, behind.end(), names[0][0]) \
+                and (not behind["sign"] or LAST_SAID.match(page.plain, names[0][1])):
+            return names[0][2], names[0][1]
+    return inherited if start == floor and len(gap) < 160 and not VERB.search(gap) else None, right
+
+
+def _court_of_application(page: Page, docket: Docket) -> str | None:
+    """The court an individual application goes to where none is named: "(A.B. [GK], B. No: 2019/24912, § 33)"."""
+    if not APPLICATION.match(page.plain, docket.left):
+        return None
+    if STRASBOURG.match(docket.number):
+        return "AİHM"
+    return "AYM" if OF_THE_AYM.search(page.plain, max(0, docket.left - 8), docket.right + 40) else None
 
 
 def _is_lead(page: Page, start: int, end: int) -> bool:
@@ -1880,15 +1947,16 @@ def _is_lead(page: Page, start: int, end: int) -> bool:
     return all(w[0] in ("ve", "tarihli", "gunlu", "kapatilan") or (page.is_capital(start + w.start()) and not re.match(NOUN, w[0])) for w in words)
 
 
-def _court_names(page: Page, start: int, end: int) -> list[tuple[int, int, str]]:
+def _court_names(page: Page, start: int, end: int, inherited: str | None = None) -> list[tuple[int, int, str]]:
     """Names of courts in a stretch, as the norm has them, each with its place; "" for an office that is no court."""
-    if end - start < 5:
+    if end - start < 4:
         return []
     window = SPACED_OUT.sub(lambda m: m[0].replace(" ", "").ljust(len(m[0])), page.plain[start:end])
     names = list[tuple[int, int, str]]()
     for match in COURT.finditer(window):
         at, stop = start + match.start(), start + match.end()
-        if names and names[-1][2] in ("Yargıtay", "Danıştay") and at - names[-1][1] < 16:
+        last = names[-1][2] if names else inherited or ""
+        if names and last in ("Yargıtay", "Danıştay") and at - names[-1][1] < 16:
             names.pop()  # "Yargıtay (Kapatılan) 6. Hukuk Dairesi"
         if match.lastgroup == "instance":
             name = _instance_name(page, at, stop, match[0])
@@ -1902,6 +1970,12 @@ def _court_names(page: Page, start: int, end: int) -> list[tuple[int, int, str]]
             if "{city}" in name:  # "İstanbul BAM 12. HD", "BAM İstanbul 12. HD"
                 city = _city(page, at) or (_city(page, start + match.start(f"n{index}")) if "{n}" in list(COURTS)[index] else "")
                 name = name.replace("{city}", city).strip()
+            if name[:1].isdigit():
+                if not last.startswith("Danıştay"):
+                    continue
+                name = f"Danıştay {name}"
+            elif last.endswith(" BAM") and names and UNDER.fullmatch(page.plain, names[-1][1], at):
+                name = name.replace("Yargıtay", last)
         names.append((at, stop, name))
     return names
 
@@ -1933,8 +2007,8 @@ def _instance_name(page: Page, start: int, end: int, name: str) -> str:
 
 # -- Decisions: their dates ------------------------------------------------------------------------------------------
 
-GLUE = (r"[\s,:;()|/'.-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t|ve|lu|karar[a-z]*|ilam[a-z]*|numarasi|numarali|sayi(?:si|li)|nolu"
-        r"|verdigi|verilen|esas|e|k|no)\b[\s,:;()|/'.-]*){0,6}")
+GLUE = (r"[\s,:;()|/'.-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t(?:a?rh?)?|ve|lu|karar[a-z]*|ilam[a-z]*|numarasi|numarali|sayi(?:si|li)?|nolu"
+        r"|verdigi|verilen|esas|e|k|no|stra[sz]bo?urg)\b[\s,:;()|/'.-]*){0,6}")
 TIED_BEFORE = lazy(rf"'?[a-z]*{GLUE}(?:(?:[a-z]+\s){{0,2}}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?@(?:.*@)?'?[a-z]*{GLUE})?", re.S)  # @: a court's name
 TIED_BEHIND = lazy(GLUE)
 INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
@@ -1943,8 +2017,8 @@ UP_TO_A_DAY = lazy(r"[a-z'\s,]{0,80}")
 DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış", "19.2.2015 gününde oybirliğiyle karar verildi"
     r"(?:'[td][ae]n?|\s(?:tarih|gun)[a-z]*)\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
     r"(?:karara bagla|karar(?:ini)? ver|ihlal|huk[um]m|sonuclandir|red|kabul|veri?[dlm]|esastan)")
-CLOSING = lazy(r"['\s]*(?:tarih|gun)[a-z]*\s(?:oy\s?(?:birligi|coklugu)[a-z]*|kesin|ile|olarak|olmak|uzere|[,\s])+karar veril")
-LABELLED = lazy(r"karar(?:in)? (?:tarihi|t\.)\s{0,9}:?\s{0,9}$")
+CLOSING = lazy(r"['\s]*(?:tarih|gun)[a-z]*,?\s(?:oy\s?(?:birligi|coklugu)[a-z]*|kesin|ile|olarak|olmak|uzere|[,\s])+karar verildi(?!gi)")
+LABELLED = lazy(r"karar(?:in)? (?:tarihi|t(?:a?rh?)?\b)\s{0,9}\.?\s{0,9}:?\s{0,9}$")
 OF_ANOTHER_ACT = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
 OF_WHAT_FOLLOWS = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor"
     rf"['\s]*(?:tarih(?:li|inde)?|gun(?:lu)?)\s*(?:ve|,)?\s*(?:[ek]\s?[.:]|esas|\d|yargitay|danistay)"
@@ -1952,8 +2026,8 @@ OF_WHAT_FOLLOWS = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor"
 
 
 def _decision_date(page: Page, dates: list[Found], floor: int, left: int, right: int) -> Found | None:
-    """The decision's own date: between its numbers, the day it was decided on, or tied to its numbers by nothing but
-    connecting words and its court."""
+    """The decision's own date: between its numbers and its court, the day it was decided on, or tied to its numbers by
+    nothing but connecting words and its court."""
     plain, at = page.plain, bisect.bisect_right(dates, left, key=lambda date: date.start)
     before, behind = dates[at - 1:at], dates[at:at + 4]
     for date in behind:
@@ -1969,26 +2043,30 @@ def _decision_date(page: Page, dates: list[Found], floor: int, left: int, right:
         is_tied = TIED_BEHIND.fullmatch(plain, right, date.start)
         if (is_labelled or is_tied) and not OF_WHAT_FOLLOWS.match(plain, date.end):
             return date
-    if not floor and dates and CLOSING.match(plain, dates[-1].end):  # numbers at the top of a decision, date in its last line
-        return dates[-1]
     return None
 
 
 def _decisions(page: Page, raw: list[Found], dates: list[Found]) -> Iterator[Found]:
     """Decisions and case files of courts, from the raw numbers and the dates of a text."""
     floor, court = 0, None
+    closing = [date for date in dates if CLOSING.match(page.plain, date.end)]
     for case in _cases(page, _dockets(page, raw)):
         one, two, role, right = case
         if role in ("", "other"):
             continue
-        court = _court(page, floor, one.left, right, court)
+        court, end = _court(page, floor, one.left, right, court)
+        court = _court_of_application(page, one) if court is None else court
         if not _is_decision(page, case, court, floor):
+            if court is None and one.number.isdigit():  # no court stands before it: need not be looked for again
+                floor = right
             continue
         esas, karar = _numbers_by_role(one, two, role)
-        date = _decision_date(page, dates, floor, one.left, right) if dates else None
+        date = _decision_date(page, dates, floor, one.left, end) if dates else None
+        if not date and not floor and closing:  # numbers at the top of a decision, date in its last line
+            date = closing[-1]
         norm = {"court": court or None, "esas": esas, "karar": karar, "date": date and date.norm["iso"]}
         yield Found("decision", min(one.left, one.start), right, norm)
-        floor = max(right, date.end if date else 0)
+        floor = max(end, date.end if date and date.start < end + 40 else 0)  # one far off is in another's text
 
 
 # -- All together ----------------------------------------------------------------------------------------------------
@@ -2016,7 +2094,7 @@ def references(text: str, types: Container[str] | None = None) -> list[Reference
     [('decision', 'E. 2018/4127, K. 2019/2266'), ('duration', 'on beş gün')]
     """
     page, types = Page(text), TYPES if types is None else types
-    numbers = _numbers(page)
+    numbers = _numbers(page, measures=any(kind in types for kind in ("amount", "rate", "duration")))
     found = [one for one in numbers if one.type in types]
     found += [one for match in OLD_RULING.finditer(page.plain) for one in _ruling(page, *match.span())]
     if "statute" in types:
@@ -2121,7 +2199,7 @@ def read_source(text: str) -> Source:
     """Read a source for `cited_in`."""
     page = Page(text)
     roles = {number for reference in references(text, CITED) for number in numbers_in(reference)}
-    whole = {found.norm["number"].casefold() for found in _numbers(page) if "number" in found.norm}
+    whole = {found.norm["number"].casefold() for found in _numbers(page, measures=False) if "number" in found.norm}
     return Source(roles, whole | {match[0].rstrip(".-/") for match in WHOLE_NUMBER.finditer(page.plain)})
 
 
