@@ -176,7 +176,7 @@ def test_rows_and_lines():
 HOSTILE = ["1234567890", "////", "    ", "\n", "bir iki yedi yüz ", "onyedibin", "D A N I Ş T A Y ", "m. 1, ", "E. 2020/1 K. ", "1.", "1, ", "1/",
            "1-", "R.G. ", "tebliğ ", "madde 1 ", "kanun ", "TBK ", "(", "%", "1.1.2020 ", "12345678-125[", "B.07.1.GİB.", "birinci fıkra ",
            "Ankara 1. Asliye Hukuk Mahkemesi ", "<", "<a ", "&", "\u200b", "e\u0301", "*", "http://", "2020/1 sayılı ", "1 ve ", "m. 1 ve 1 ", "12 TL (",
-           "R.G. 1.1.2020 ", "1.1.2020 E. 2020/1 ", "213 s. m. 1 "]
+           "R.G. 1.1.2020 ", "1.1.2020 E. 2020/1 ", "213 s. m. 1 ", "E: 1, K: 2 ", "E. 2020/1, K. 2020/2; ", "½", "1.000, 2 ve ", "6502 s.k. 7/a "]
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
