@@ -326,7 +326,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and value.strip() != ""
+    return isinstance(value, str) and value != "" and not value.isspace()
 
 
 def _is_id(value: Any) -> bool:
@@ -685,6 +685,8 @@ def hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
     >>> [any(hits(phrase(p), text)) for p in ("üç gün", "13 gün", "onüç gün", "2/3", "yüzde yirmi", "yedi gün", "ek süre", "bir ay")]
     [True, True, True, True, True, False, True, False]
     """
+    if wanted.probe not in folded:                          # most texts do not have it, and that is quickly seen
+        return iter(())
     return _counted_hits(wanted, folded) if wanted.counted else _hits(wanted.folded, wanted.ending, folded, 0)
 
 
@@ -696,7 +698,8 @@ def _counted_hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
         while at >= 0:
             left, right = max(0, at - reach - 50), at + reach + 20
             near = folded[max(0, at - 16):at] if wanted.follows else folded[left:right]
-            if any(map(near.__contains__, wanted.signs)):
+            may_be = not wanted.follows or NUMBER_BEFORE_UNIT.search(near)      # else counting, the costly part, is in vain
+            if may_be and any(map(near.__contains__, wanted.signs)):
                 begin = max(left - 200, folded.rfind(" ", max(0, left - 200), left) + 1, 0)
                 end = min(right + 200, max(folded.find(" ", right), 0) or len(folded))  # no word is cut: it may be a number's
                 text = count(folded[begin:end]) + folded[end:end + 60]
@@ -717,6 +720,7 @@ def _hits(needle: str, ending: re.Pattern[str] | None, text: str, place: int, fi
         at = text.find(needle, at + 1)
 
 
+NUMBER_BEFORE_UNIT = lazy(rf"(?:[^a-z .;:]|\d[.]|{NUMBER_WORD}|yuzde|binde|[dt][ae]) ?$")
 CUT_BEFORE = lazy(r"[a-z\d][a-z\d%‰]$|[%‰]\d$|\d[.,/]\d$")       # "gün" in "bugün", "3" in "13", "%3" or "2,3"
 CUT_AFTER = lazy(r"\d(?:\d|[.,/]\d)")                               # "%10" in "%100" or "%10,5"
 
@@ -790,7 +794,7 @@ class Answer(NamedTuple):
     @property
     def missing(self) -> bool:
         """Nothing was answered: blank text, or an ending that leaves none. A refusal and a cut-off text are answers."""
-        return self.status in NO_ANSWER or not self.text.strip()
+        return self.status in NO_ANSWER or not self.text or self.text.isspace()
 
 
 def read_answers(paths: Sequence[str], suite: str, questions: Mapping[str, Row]) -> list[Answer]:
@@ -2732,16 +2736,11 @@ def match_turkish(sheet: FactSheet, folded: str) -> FactResult:
     asserted: list[int] = []
     denied: list[int] = []
     for number, marker in enumerate(sheet.markers):
-        denials = [is_denied(hit) for hit in _hits_in(folded, marker)]
+        denials = [is_denied(hit) for hit in hits(marker, folded)]
         if denials:
             (denied if all(denials) else asserted).append(number)
-    found = [any(next(_hits_in(folded, v), None) for v in fact) for fact in sheet.facts]
+    found = [any(next(hits(v, folded), None) for v in fact) for fact in sheet.facts]
     return FactResult(found, asserted, denied)
-
-
-def _hits_in(folded: str, wanted: Phrase) -> Iterator[Hit]:
-    """All places of a phrase; most texts do not have its rarest part, and that is quickly seen."""
-    return hits(wanted, folded) if wanted.probe in folded else iter(())
 
 
 def match_reference(sheet: FactSheet, lowered: str) -> FactResult:
