@@ -2848,7 +2848,7 @@ def paired_with_first(scored: Sequence[Scored]) -> list[str]:
             for (model, _, _), d, p, hits_p in zip(rest, differences, adjusted, pooled, strict=True)]
 
 
-def fact_rows(answer: Answer, marked: Marked, criteria: Sequence[FactCriterion], match: str) -> Iterator[str]:
+def fact_rows(answer: Answer, marked: Marked, criteria: Sequence[FactCriterion], match: str) -> str:
     """Verdict rows of one answer, as lines: f1, f2, ... (PASS = found), y1, y2, ... (PASS = absent or denied; null where
     nothing was answered), and the row of the attempt. `report` recomputes every figure from them. What the lines share is
     written once: a class of 41,000 answers has 440,000 of them."""
@@ -2859,14 +2859,13 @@ def fact_rows(answer: Answer, marked: Marked, criteria: Sequence[FactCriterion],
     verdicts = ['"PASS"' if found else '"FAIL"' for found in result.found]
     verdicts += ["null" if missing else '"FAIL"' if number in result.asserted else '"PASS"'
                  for number in range(len(criteria) - len(result.found))]
-    for c, verdict in zip(criteria, verdicts, strict=True):
-        yield (f'{key}, "criterion_id": "{c.id}", "dimension": "{c.dimension}", "verdict": {verdict}, '
-               f'"rubric": "{c.rubric}", {shared}\n')
+    rows = [f'{key}, "criterion_id": "{name}", "dimension": "{dimension}", "verdict": {verdict}, "rubric": "{rubric}", {shared}\n'
+            for (name, dimension, _, rubric), verdict in zip(criteria, verdicts, strict=True)]
     status = "empty" if missing and answer.status == "ok" else answer.status
     attempt: Row = {"row": "attempt", "status": status, "cited": None, "unverified": None, "tools": [],
                     "seconds": answer.extra.get("seconds"), "cost": answer.extra.get("cost"),
                     "published": str(marked.published), "differ": marked.differ}
-    yield f"{key}, {to_json(attempt)[1:]}\n"
+    return "".join(rows) + f"{key}, {to_json(attempt)[1:]}\n"
 
 
 def explain(answer: Answer, result: FactResult, sheet: FactSheet, question: Row) -> list[str]:
@@ -4914,8 +4913,8 @@ def cmd_facts(args: argparse.Namespace) -> int:
             write_pages(Path(args.explain_dir), pages)
     if args.output:
         criteria = {question_id: fact_criteria(row) for question_id, row in questions.items()}
-        write_whole(Path(args.output), itertools.chain.from_iterable(
-            fact_rows(answer, m, criteria[answer.question_id], args.match) for answer, m in zip(answers, marked, strict=True)))
+        write_whole(Path(args.output), (fact_rows(answer, m, criteria[answer.question_id], args.match)
+                                        for answer, m in zip(answers, marked, strict=True)))
         say(f"verdict rows written to {args.output}")
     return 0
 

@@ -23,11 +23,11 @@ DOCTESTS = "tests/test_docs.py::test_doctests_of_the_scorer_hold"
 SECTIONS = {  # the rules, and the tests that speak for them
     "Turkish text": [DOCTESTS, "tests/test_text.py", "tests/test_facts.py"],
     "Statistics": [DOCTESTS, "tests/test_statistics.py"],
-    "Facts (suite iik)": [DOCTESTS, "tests/test_facts.py"],
+    "Facts (suite iik)": [DOCTESTS, "tests/test_facts.py", "tests/test_frozen.py"],
     "Judge (suite irac)": [DOCTESTS, "tests/test_replies.py", "tests/test_judge.py", "tests/test_golden.py"],
     "Judge (suite kategori)": [DOCTESTS, "tests/test_replies.py", "tests/test_judge.py"],
-    "Report": [DOCTESTS, "tests/test_report.py", "tests/test_how_a_number_is_made.py", "tests/test_published.py"],
-    "Compare and agree": [DOCTESTS, "tests/test_compare.py"],
+    "Report": [DOCTESTS, "tests/test_report.py", "tests/test_how_a_number_is_made.py", "tests/test_published.py", "tests/test_frozen.py"],
+    "Compare and agree": [DOCTESTS, "tests/test_compare.py", "tests/test_frozen.py"],
 }
 SWAPPED: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In,
