@@ -395,8 +395,8 @@ def test_theme_is_kept_and_print_leaves_the_controls_out(show, full):
 VIEWS = {"irac": "", "kategori": "#kategori", "iik": "#iik", "soru": "#irac/vergi-01", "soru-kategori": "#kategori/tbk-01", "soru-iik": "#iik/1"}
 
 
-@pytest.mark.parametrize("name, options", [("light", {"color_scheme": "light"}), ("dark-en", {"color_scheme": "dark", "locale": "en-US"}),
-                                           ("phone", {"width": 390, "height": 844, "color_scheme": "light"}), ("phone-en", {"width": 360, "height": 740, "color_scheme": "dark", "locale": "en-US"})])
+@pytest.mark.parametrize("name, options", [("light", {"color_scheme": "light"}),
+                                           ("phone-dark-en", {"width": 360, "height": 740, "color_scheme": "dark", "locale": "en-US"})])
 def test_every_view_fits_and_is_accessible(show, full, name, options):
     for view, address in VIEWS.items():
         page = show(full, address, **options)
@@ -526,7 +526,7 @@ values = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allo
                       lambda inner: st.lists(inner) | st.dictionaries(texts, inner), max_leaves=15)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(values)
 def test_the_island_holds_any_data_and_ends_nothing(data):
     template = '<p>a</p><script type="application/json" id="data">null</script><script>b</script>'
