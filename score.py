@@ -4806,6 +4806,7 @@ def has_key(row: Row) -> bool:
 
 
 def is_verdict(row: Row) -> bool:
+    """Has a row a verdict that its suite knows? (True and 1.0 are no grades, though they equal one.)"""
     return type(row.get("verdict", 0.5)) not in (bool, float) and row["verdict"] in READABLE[row["suite"]]
 
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,3 +121,14 @@ def skip_without_axe() -> None:
     """Say, at the end of a test that looks, that accessibility was left out."""
     if AXE is None:
         pytest.skip("the views fit; their accessibility was not checked (pip install axe-playwright-python)")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if os.name != "posix" or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("no small file system can be mounted here")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True, capture_output=True)

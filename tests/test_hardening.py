@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -326,17 +325,6 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
         got = reader.communicate(timeout=20)[0]
     run_here("facts", answers, "-o", tmp_path / "v.jsonl")
     assert pipe.is_fifo() and got == (tmp_path / "v.jsonl").read_bytes()
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if os.name != "posix" or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True).returncode:
-        pytest.skip("no small file system can be mounted here")
-    yield disk
-    subprocess.run(["umount", "-l", str(disk)], check=True, capture_output=True)
 
 
 def test_answers_on_a_full_disk_stay_whole_and_go_on_when_there_is_room(tmp_path: Path, small_disk: Path) -> None:

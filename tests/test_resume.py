@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -260,17 +259,6 @@ def test_answers_that_come_later_are_added(tmp_path: Path, undisturbed: set[str]
 
 
 # -- a full disk --
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if os.name != "posix" or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True).returncode:
-        pytest.skip("no small file system can be mounted here")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True, capture_output=True)
 
 
 def test_a_full_disk_is_said_in_a_line_and_what_is_written_stays_whole(tmp_path: Path, small_disk: Path, undisturbed: set[str]) -> None:
