@@ -4135,8 +4135,11 @@ def rows_notes(rows: Rows, model: str) -> list[str]:
     quotes, lost = (sum(n for kind, n in judged if kind.quote_found in known) for known in ((True, False), (False,)))
     flagged = sum(n for kind, n in kinds if kind.flagged)
     reworded = sum(n for kind, n in kinds if kind.rubric and rows.suite != "kategori")
-    providers = [{str(kind.provider) for kind, _ in judged if kind.provider and kind.judge == judge} for judge in rows.judges()]
-    mixed = sorted({name for of in providers if len(of) > 1 for name in of})
+    providers: defaultdict[str, set[str]] = defaultdict(set)                    # by judge
+    for kind, _ in judged:
+        if kind.provider:
+            providers[kind.judge].add(str(kind.provider))
+    mixed = sorted({name for of in providers.values() if len(of) > 1 for name in of})
     changed = [f"{q}/{a}" for q in rows.questions for a, kept in rows.kept.get((model, q), {}).items()
                if len({rows.kinds[n].answer for n in set(kept.cells) if n}) > 1]
     return said(
