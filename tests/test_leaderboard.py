@@ -498,6 +498,7 @@ def test_nothing_nasty_is_run_or_lost(show, board, tmp_path):
         assert page.locator("h2 bdi").text_content() == identity
         page.locator(".fold > summary").first.click()
         verdict = held["verdicts"]["irac"][identity][page.evaluate("boardOf('irac').models[0].model")]["1"]
+        expect(page.locator(".fold[open] blockquote")).to_have_count(len(verdict))           # a fold is filled just after it opened
         assert page.locator(".fold[open] blockquote").all_text_contents() == [row[3] for row in verdict]
         assert page.locator("main img, main script, main iframe").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
