@@ -306,10 +306,12 @@ def test_coming_back_lands_where_one_left(show, full):
     link.scroll_into_view_if_needed()
     before = page.evaluate("scrollY")
     link.click()
-    assert page.evaluate("document.activeElement.id") == "head" and page.evaluate("scrollY") == 0
+    expect(page.locator("#head")).to_be_focused()
+    page.wait_for_function("scrollY === 0")
     page.go_back()
     expect(table(page, "Sorular")).to_be_visible()
-    assert before > 0 and abs(page.evaluate("scrollY") - before) < 5
+    assert before > 0
+    page.wait_for_function("before => Math.abs(scrollY - before) < 5", arg=before)
 
 
 def test_addresses(show, full):
