@@ -423,9 +423,9 @@ class Attempt:
 
 
 def status_of(record: Attempt, ending: str) -> str:
-    """How an attempt ended that neither time nor the service cut off: the first status that applies."""
-    if ending == "refusal":
-        return "refusal"
+    """How an attempt ended that time did not cut off: the first status that applies."""
+    if ending in ("error", "refusal"):
+        return ending
     if not record.answer.strip():
         if record.tool_calls:
             return "tools_only"
@@ -721,8 +721,7 @@ async def attempt(service: Service, plan: Plan, messages: list[Json]) -> Attempt
         record.status = "error" if record.error else "timeout"
         record.error = f"{late}, after {record.error}" if record.error else late
     except Trouble as trouble:
-        record.error = trouble.message
-        record.status = "error" if trouble.ending == "error" else status_of(record, trouble.ending)
+        record.error, record.status = trouble.message, status_of(record, trouble.ending)
     except (AttributeError, KeyError, TypeError) as error:
         record.status, record.error = "error", f"a reply of unknown form: {error!r}"
     record.seconds = round(time.monotonic() - start, 3)
@@ -847,9 +846,6 @@ def cmd_run(args: argparse.Namespace) -> int:
     if not all(number > 0 for number in (args.attempts, args.concurrency, args.max_requests, args.minutes)):
         raise UserError("--attempts, --concurrency, --max-requests and --minutes: expected numbers above 0", 2)
     url, key = endpoint(args.base_url), read_key(args.key_env)
-    for path in (args.data, args.system):
-        if path and not path.exists():
-            raise UserError(f"{path}: there is no such file", 2)
     questions = read_questions(args.data, [name.strip() for name in args.only.split(",")] if args.only else [])
     plan = make_plan(args)
     if args.output.exists() and args.output.samefile(args.data):
@@ -887,6 +883,9 @@ def main(argv: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         return cmd_run(parser().parse_args(argv))
+    except FileNotFoundError as error:
+        say(f"run.py: {error.filename}: there is no such file")
+        return 2
     except (UserError, OSError) as error:
         say(f"run.py: {error}")
         return error.code if isinstance(error, UserError) else 1
