@@ -2997,41 +2997,43 @@ def retry_after(header: str | None, now: datetime.datetime) -> float | None:
     return min(seconds, LONGEST_PAUSE) if seconds > 0 else None
 
 
+def choice_of(body: Any) -> Row:
+    """The first choice of a chat completion, empty if there is none."""
+    choices = body.get("choices") if isinstance(body, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else {}
+
+
 def error_of(body: Any) -> Row:
     """The error of a response, empty if there is none; some gateways put it into the choice or write a mere text."""
-    if not isinstance(body, dict):
-        return {}
-    choices = body.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    error = body.get("error") or (first.get("error") if isinstance(first, dict) else None)
+    error = body.get("error") if isinstance(body, dict) else None
+    error = error or choice_of(body).get("error")
     return error if isinstance(error, dict) else {"message": error} if error else {}
 
 
 def reply_of(body: Any) -> Reply | None:
     """What a chat completion says; None where it is none."""
-    try:
-        choice = body["choices"][0]
-        content = choice["message"].get("content")
-    except (TypeError, KeyError, IndexError, AttributeError):
+    choice = choice_of(body)
+    message = choice.get("message")
+    if not isinstance(message, dict):
         return None
+    content = message.get("content")
     if isinstance(content, list):                            # parts, as some servers send them
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    told = {name: body.get(field) for name, field in SERVED.items()}
+    served = {name: body.get(field) for name, field in SERVED.items()}
     usage = body.get("usage")
+    if isinstance(usage, dict):
+        details = {name: numbers_of(part) for name, part in usage.items() if isinstance(part, dict)}
+        usage = {**numbers_of(usage), **details}
     return Reply(content=content if isinstance(content, str) else "",
                  finish=str(choice.get("finish_reason") or ""),
-                 served={name: text if isinstance(text, str) else None for name, text in told.items()},
-                 usage={**numbers_of(usage), **details_of(usage)} if isinstance(usage, dict) else None)
+                 served={name: told if isinstance(told, str) else None for name, told in served.items()},
+                 usage=usage if isinstance(usage, dict) else None)
 
 
 def numbers_of(row: Row) -> Row:
     """The numbers of an object, and nothing a server may have nested in it."""
     return {name: value for name, value in row.items() if type(value) in (int, float)}
-
-
-def details_of(usage: Row) -> Row:
-    """The objects in a usage object, each with its numbers."""
-    return {name: numbers_of(part) for name, part in usage.items() if isinstance(part, dict)}
 
 
 class Service:
@@ -3387,23 +3389,17 @@ def addresses_judge(text: str, folded: str) -> bool:
     return bool(TO_THE_JUDGE.search(folded) or ANSWER_TAG.search(text))
 
 
-class Cited(NamedTuple):
-    """The citations of one answer and those found in no source."""
-    cited: int
-    unverified: list[str]
-
-
 SOURCE_FIELDS = ("question", "gold", "criteria", "reference_answer", "references")     # of a question
 own_source = lru_cache(maxsize=1024)(read_source)       # of a question: read once for all answers to it
 
 
-def check_citations(answer: Answer, question: Row, sources: Sequence[Source]) -> Cited:
-    """Look every decision, Board and ruling number up: found when all its numbers stand, in their roles, in one source.
-    Sources are the answer's tool outputs, the question with its gold, criteria and references, the checks passed along
-    in `citations`, and `sources`."""
+def check_citations(answer: Answer, question: Row, sources: Sequence[Source]) -> Row:
+    """The attempt row's `cited` and `unverified`. A decision, Board or ruling number is found when all its numbers stand,
+    in their roles, in one source: a tool output, the question with its gold, criteria and references, or one of
+    `sources`; or when the checks passed along in `citations` say so."""
     cited = {tuple(numbers_in(r)): r for r in references(answer.text, CITED)} if not answer.missing else {}
     if not cited:
-        return Cited(0, [])
+        return {"cited": 0, "unverified": []}
     passed = {number.casefold() for number, found in (answer.extra.get("citations") or {}).items() if found is True}
     outputs = [str(call.get("output") or "") for call in tool_calls(answer)]
     known = [*(read_source(text) for text in outputs if text),
@@ -3411,7 +3407,7 @@ def check_citations(answer: Answer, question: Row, sources: Sequence[Source]) ->
     unverified = [describe(reference) for numbers, reference in cited.items()
                   if not any(number in passed for _, number in numbers)
                   and not any(cited_in(reference, source) for source in known)]
-    return Cited(len(cited), unverified)
+    return {"cited": len(cited), "unverified": unverified}
 
 
 def tool_calls(answer: Answer) -> list[Row]:
@@ -3448,12 +3444,12 @@ def attempt_key(answer: Answer) -> Row:
     return {"suite": answer.suite, "model": answer.model, "question_id": answer.question_id, "attempt": answer.attempt}
 
 
-def attempt_row(answer: Answer, citations: Cited) -> Row:
+def attempt_row(answer: Answer, citations: Row) -> Row:
     """The tidy row of one attempt."""
     extra = answer.extra
     return {**attempt_key(answer), "row": "attempt",
             "status": "empty" if answer.missing and answer.status == "ok" else answer.status,
-            "answered": not answer.missing, "cited": citations.cited, "unverified": citations.unverified,
+            "answered": not answer.missing, **citations,
             "tool_record": bool(extra.get("tool_calls") or extra.get("citations")),
             "tools": sorted({str(call.get("name")) for call in tool_calls(answer)}),
             "seconds": extra.get("seconds"), "cost": extra.get("cost"), "usage": extra.get("usage"),
@@ -3476,7 +3472,7 @@ def irac_items(answer: Answer, question: Row, judge: str, sources: Sequence[Sour
     blank = blank_row(answer, folded, TEMPLATE)
     shared = ANSWER_PART.format(
         as_of=question.get("as_of", "bugün"), question=question["question"], nonce=short_hash(TEMPLATE + answer.text),
-        answer=answer.text, unverified=", ".join(citations.unverified) or "yok")
+        answer=answer.text, unverified=", ".join(citations["unverified"]) or "yok")
     for criterion in question["criteria"]:
         elements, dimension = criterion["elements"], criterion["dimension"]
         decided = [False] * len(elements) if answer.missing else code_decides(criterion, answer.text)
@@ -3882,12 +3878,9 @@ def batch_line(call: Call) -> str:
     return to_json(request) + "\n"
 
 
-Results = dict[str, list[tuple[str, Row]]]                  # lines of a results file by custom_id, each with its place
-
-
-def read_batch(path: Path) -> Results:
-    """The lines of a results file, in any order."""
-    results: Results = {}
+def read_batch(path: Path) -> dict[str, list[tuple[str, Row]]]:
+    """The lines of a results file, in any order, by custom_id, each with its place."""
+    results: dict[str, list[tuple[str, Row]]] = {}
     for line, result in read_rows(path):
         results.setdefault(str(result.get("custom_id")), []).append((f"{path}:{line}", result))
     return results
