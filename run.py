@@ -114,7 +114,7 @@ THINKING = re.compile(
     r"\s*(?:<think(?:ing)?>(.*?)(?:</think(?:ing)?>|\Z)|((?:(?!<think).)*?)</think(?:ing)?>)",
     re.S,
 )
-STEERING = r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # what moves or turns a terminal's text
+STEERING = r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # what steers a terminal
 
 # == Errors and rows ==========================================================================
 
@@ -259,7 +259,7 @@ class Answers:
         return whole
 
     def done(self, model: str, setup: str, questions: Iterable[Question]) -> set[tuple[str, str]]:
-        """The (question, attempt) pairs this model has answered in this setup; a question changed since is none of them."""
+        """The (question, attempt) pairs this model has answered in this setup, but of questions changed since."""
         ours = [row for row in self.old if row.get("model") == model and row.get("status", "ok") != "error"]
         if any(row.get("setup", setup) != setup for row in ours):
             raise UserError(
@@ -423,9 +423,9 @@ class Attempt:
 
 
 def status_of(record: Attempt, ending: str) -> str:
-    """How an attempt ended that time did not cut off: the first status that applies."""
-    if ending in ("error", "refusal"):
-        return ending
+    """How an attempt ended that neither time nor the service cut off: the first status that applies."""
+    if ending == "refusal":
+        return "refusal"
     if not record.answer.strip():
         if record.tool_calls:
             return "tools_only"
@@ -721,7 +721,8 @@ async def attempt(service: Service, plan: Plan, messages: list[Json]) -> Attempt
         record.status = "error" if record.error else "timeout"
         record.error = f"{late}, after {record.error}" if record.error else late
     except Trouble as trouble:
-        record.error, record.status = trouble.message, status_of(record, trouble.ending)
+        record.error = trouble.message
+        record.status = "error" if trouble.ending == "error" else status_of(record, trouble.ending)
     except (AttributeError, KeyError, TypeError) as error:
         record.status, record.error = "error", f"a reply of unknown form: {error!r}"
     record.seconds = round(time.monotonic() - start, 3)
@@ -778,7 +779,8 @@ async def ask_all(plan: Plan, url: str, key: str, jobs: list[tuple[Question, int
 def summary(rows: list[Json], tools: Iterable[str]) -> str:
     """How the attempts of a run ended, and which tools none of them called.
 
-    >>> summary([{"status": "ok", "tool_calls": [{"name": "ara"}]}, {"status": "length", "tool_calls": []}], ["ara", "oku"])
+    >>> rows = [{"status": "ok", "tool_calls": [{"name": "ara"}]}, {"status": "length", "tool_calls": []}]
+    >>> summary(rows, ["ara", "oku"])
     '1 ok, 1 length; tools never called: oku'
     """
     statuses = Counter(row["status"] for row in rows)
