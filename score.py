@@ -2915,14 +2915,14 @@ def explanation(figures: Row, answers: Iterable[list[str]]) -> str:
 PARAMETERS = {"temperature": 0, "max_tokens": 4096}
 # How servers name our limit on a reply, also where it does not fit into a small context.
 LIMIT = r"\bmax_\w*tokens\b|\d in the completion"
-REFUSABLE = {                               # what a server may not take: how its words name it, and what takes its place
+REFUSABLE = {                               # what a server may not take: how its words name it, what takes its place
     "max_tokens": (LIMIT, "max_completion_tokens"),
     "max_completion_tokens": (LIMIT, None),
     "temperature": (r"\btemperature\b", None),
 }
 KEY = ("suite", "model", "question_id", "attempt", "criterion_id", "judge")     # what names a verdict row
 Key = tuple[Any, ...]
-TRIES = 3                                   # replies in a row that cannot be used make a verdict null; requests in vain end a run
+TRIES = 3                                   # so many unusable replies make a verdict null; so many requests in vain end a run
 DEADLINE = 300.0                            # seconds a request may take, retries included
 BACKOFF = 1.0                               # seconds before the first new try; twice as long each time, and some jitter
 LONGEST_PAUSE = 60.0
@@ -2953,7 +2953,8 @@ class Refused(Exception):
     """The server will not take this one request (too long, for example); others may go through."""
 
 
-SERVED = {"model": "model", "provider": "provider", "fingerprint": "system_fingerprint"}   # how a server names what it served
+# Our names for what a server says it served, and its own.
+SERVED = {"model": "model", "provider": "provider", "fingerprint": "system_fingerprint"}
 
 
 class Reply(NamedTuple):
@@ -3037,8 +3038,8 @@ def numbers_of(row: Row) -> Row:
 
 
 class Service:
-    """An OpenAI-compatible chat service, shared by all workers: one TLS context, one pause, one set of learnt parameters,
-    one pool of open connections."""
+    """An OpenAI-compatible chat service, shared by all workers: one TLS context, one pause, one set of learnt
+    parameters, one pool of open connections."""
 
     def __init__(self, base_url: str, key: str, key_env: str) -> None:
         import ssl
@@ -3062,7 +3063,7 @@ class Service:
 
     def ask(self, model: str, messages: list[dict[str, str]]) -> Reply:
         """One reply, whatever faults come before it. Raises Refused, Fault when the deadline ends, or InputError when
-        all must stop: also when deadline after deadline ends without a reply to anybody, for then the service is down."""
+        all must stop: also when deadline after deadline ends without a reply to anybody: the service is down."""
         begun, backoff, resume = time.monotonic(), BACKOFF, 0.0
         deadline = begun + self.deadline
         while True:
@@ -3189,14 +3190,14 @@ class Service:
         return reply
 
     def _without_key(self, text: str) -> str:
-        """What a server says, in case it repeats the key, as it is or as JSON may write it (EMPTY and the like, as local
-        servers want, are too short to hide)."""
+        """What a server says, in case it repeats the key, as it is or as JSON may write it (EMPTY and the like, as
+        local servers want, are too short to hide)."""
         if len(self.key) < 8:
             return text
         return text.replace(self.key, "***").replace(self.key.replace("/", "\\/"), "***")
 
     def _refusal(self, status: int, error: Row, message: str, sent: Row) -> Exception:
-        """What another 4xx means: a parameter to leave out, a model that is not there, or a request that is too much."""
+        """What another 4xx means: a parameter to leave out, no such model, or a request that is too much."""
         named, code = str(error.get("param") or ""), str(error.get("code"))
         for parameter, (words, other) in REFUSABLE.items():
             if parameter in sent and (named == parameter or (not named and re.search(words, message))):
@@ -3228,8 +3229,8 @@ def https_proxy(host: str) -> tuple[str, int, dict[str, str]] | None:
 
 
 class Call(NamedTuple):
-    """One request to a judge: the verdict row it will complete, the messages in three parts (rules, what all calls on one
-    answer share, what is this call's own), and how a reply is read: to fields of the row, or None if it can't be used."""
+    """One request to a judge: the verdict row it will complete, the messages in three parts (rules, what all calls on
+    one answer share, what is this call's own), and how a reply is read: to fields of the row, or None if unusable."""
     row: Row
     rules: str
     shared: str
@@ -3250,7 +3251,7 @@ class Call(NamedTuple):
 
     @property
     def custom_id(self) -> str:
-        """Names the request in a batch file: a hash of the row's key and the request, so that it tells nobody the model."""
+        """Names the request in a batch file: a hash of the row's key and the request, which tells nobody the model."""
         return short_hash(to_json([self.row[field] for field in (*KEY, "prompt")]))
 
     def verdict(self, reply: Reply) -> Row | None:
@@ -3258,7 +3259,7 @@ class Call(NamedTuple):
         return self.read(reply.content) if reply.finish != "length" else None
 
 
-Item = Row | Call                           # what a run is made of: rows that need no judge, and calls that complete one
+Item = Row | Call                           # what a run is made of: rows that need no judge, calls that complete one
 
 
 def usage_sum(before: Row | None, usage: Row | None) -> Row | None:
@@ -3370,7 +3371,7 @@ Dayanak: {reference}"""
 TEMPLATE = short_hash(RULES + ANSWER_PART + CRITERION_PART)
 DIMENSION_NAMES = {"issue": "sorun", "rule": "kural", "application": "uygulama", "conclusion": "sonuç",
                    "hygiene": "hijyen"}
-# An answer that speaks to its judge. Folded text; a hit is flagged for the reader and closes the way of gaining by a null.
+# An answer that speaks to its judge, in folded text: flagged for the reader, and no null can be gained by it.
 TO_THE_JUDGE = re.compile(
     r"\bhakem ?:|\bhakeme not\b|\b(?:sen|sayin|degerli)(?: artik)? hakem\b(?! heyet)|\bjudge\b|\bgrader\b|\bverdict\b|"
     r"degerlendirici|\bpass\b|\bsystem ?:|\bsistem ?:|ignore (?:all|the|any|previous)|onceki talimat|"
@@ -3394,8 +3395,8 @@ own_source = lru_cache(maxsize=1024)(read_source)       # of a question: read on
 
 
 def check_citations(answer: Answer, question: Row, sources: Sequence[Source]) -> Row:
-    """The attempt row's `cited` and `unverified`. A decision, Board or ruling number is found when all its numbers stand,
-    in their roles, in one source: a tool output, the question with its gold, criteria and references, or one of
+    """The attempt row's `cited` and `unverified`. A decision, Board or ruling is found when all its numbers stand, in
+    their roles, in one source: a tool output, the question with its gold, criteria and references, or one of
     `sources`; or when the checks passed along in `citations` say so."""
     cited = {tuple(numbers_in(r)): r for r in references(answer.text, CITED)} if not answer.missing else {}
     if not cited:
@@ -3624,7 +3625,8 @@ def kategori_items(answer: Answer, question: Row, rubric: Row, graders: Sequence
     for grader in graders:
         row = {**blank, "judge": grader}
         if answer.missing:
-            yield {**row, "verdict": 0, "by": "missing", "reason": "no answer", "hallucination": False, "evasion": False}
+            yield {**row, "verdict": 0, "by": "missing", "reason": "no answer",
+                   "hallucination": False, "evasion": False}
         else:
             yield Call(row, GRADING_RULES, shared, "", partial(read_grade, folded)).hashed()
 
@@ -3725,7 +3727,7 @@ class Store:
     null never replaces a verdict."""
 
     def __init__(self, path: Path | None, judges: Sequence[str], planned: bool) -> None:
-        """Read what a former run has done. Rows of another judge are refused: two judges are never mixed in one file."""
+        """Read what a former run has done. Rows of another judge are refused: judges are never mixed in one file."""
         self.path = None if planned else path
         self.file: io.FileIO | None = None
         self.rows: dict[Key, Row] = {}
@@ -3929,10 +3931,11 @@ def dry_run(calls: Sequence[Call], prices: Sequence[float] | None) -> str:
     answers = {call.shared for call in calls}
     own = sum(len(call.own) for call in calls)
     characters = own + sum(len(call.rules) + len(call.shared) for call in calls)
-    fresh = own + sum(map(len, {call.rules for call in calls} | answers))       # the rest is the beginning of an earlier request
+    fresh = own + sum(map(len, {call.rules for call in calls} | answers))
+    cached = 100 * (characters - fresh) // max(1, characters)
     tokens, replies = characters // 3, 150 * len(calls)
     told = (f"{len(calls)} calls on {len(answers)} answers; about {tokens} tokens in "
-            f"({100 * (characters - fresh) // max(1, characters)}% of them the beginning of an earlier request), {replies} out")
+            f"({cached}% of them the beginning of an earlier request), {replies} out")
     if prices:
         told += f"; about {(tokens * prices[0] + replies * prices[1]) / 1e6:.2f} in the currency of the prices"
     return told
