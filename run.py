@@ -7,11 +7,10 @@
 
     python run.py --data data/irac.jsonl --model MODEL --base-url URL -o answers.jsonl
 
-Any OpenAI-compatible server will do; the key is read from the environment
-(OPENAI_API_KEY, or the variable --key-env names) and a server without keys needs none.
-Each question is asked three times, word for word as it stands in the data, with 20
-minutes an attempt (tools and waiting included) and 16,000 output tokens a request. Run
-the same command again and only what is missing is asked.
+Any OpenAI-compatible server will do. The key is read from the environment; a server
+without keys needs none. Each question is asked three times, word for word as it stands
+in the data, with 20 minutes an attempt (tools and waiting included) and 16,000 output
+tokens a request. Run the same command again and only what is missing is asked.
 
 Questions (--data), one JSON object a line: "id" and "question" (irac, kategori) or
 "soru" (iik). Unknown fields are ignored; no other field reaches the model.
@@ -115,6 +114,7 @@ THINKING = re.compile(
     r"\s*(?:<think(?:ing)?>(.*?)(?:</think(?:ing)?>|\Z)|((?:(?!<think).)*?)</think(?:ing)?>)",
     re.S,
 )
+STEERING = r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # what steers a terminal
 
 # == Errors and rows ==========================================================================
 
@@ -128,12 +128,12 @@ class UserError(Exception):
 
 
 def clean(value: Any) -> Any:
-    """Replaces lone surrogates, which no UTF-8 file can hold, wherever text enters.
+    """A value as a UTF-8 JSON file can hold it: lone surrogates are replaced; ValueError for NaN and infinities.
 
     >>> clean({"a": ["Evet \\ud83d devam"]})
     {'a': ['Evet \ufffd devam']}
     """
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
@@ -145,23 +145,10 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
     return row
 
 
-def no_constant(name: str) -> Any:
-    """NaN and Infinity are no JSON."""
-    raise ValueError(f"{name} is not allowed")
-
-
-def finite(text: str) -> float:
-    """A number that JSON can hold; 1e999 is none."""
-    if not math.isfinite(number := float(text)):
-        raise ValueError(f"{text} is too large for a number")
-    return number
-
-
 def parse_object(text: str) -> Json:
     """A JSON object, or ValueError with what was wrong."""
     try:
-        raw = json.loads(text, object_pairs_hook=unique_keys, parse_constant=no_constant, parse_float=finite)
-        value = clean(raw)
+        value = clean(json.loads(text, object_pairs_hook=unique_keys))
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(value, dict):
@@ -194,12 +181,9 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def say(text: str, passing: bool = False) -> None:
-    """A line for the person at the terminal, where the next one overwrites a passing one; answers never go there."""
-    text = re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", " ", text)  # steers a terminal
-    terminal = sys.stderr.isatty()
-    end = "" if terminal and passing else "\n"
-    print(("\r\x1b[K" if terminal else "") + text, end=end, file=sys.stderr, flush=True)
+def say(text: str) -> None:
+    """A line for the person at the terminal, where signs that steer one become spaces."""
+    print(re.sub(STEERING, " ", text), file=sys.stderr, flush=True)
 
 
 # == Questions ================================================================================
@@ -213,42 +197,34 @@ class Question(NamedTuple):
     suite: str | None
 
 
-def question_of(row: Json) -> Question:
-    """The question a row holds, or ValueError with what was expected."""
-    name = "soru" if "soru" in row else "question"
-    identity, text = row.get("id"), row.get(name)
-    if isinstance(identity, bool) or not isinstance(identity, (int, str)) or identity == "":
-        raise ValueError(f'"id" is {identity!r}; expected text or a whole number')
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError(f'"{name}" is {text!r}; expected the text of the question')
-    return Question(identity, text, next((suite for mark, suite in SUITES.items() if mark in row), None))
-
-
 def read_questions(path: Path, only: Collection[str] = ()) -> list[Question]:
-    """The questions of a file, or of those only the ones whose ids are given."""
-    found: dict[str, Question] = {}
+    """The questions of a file, or of those only the ones whose ids are given. Every line that is none is named."""
+    questions: list[Question] = []
     lines: dict[str, int] = {}
     wrong = []
-    for number, row in read_rows(path, path.read_bytes()):
-        try:
-            question = question_of(row)
-            name = str(question.id)
-            if name in found:
-                raise ValueError(f'"id" {name} stands on line {lines[name]} too')
-            found[name], lines[name] = question, number
-        except ValueError as error:
-            wrong.append(f"{path}:{number}: {error}")
-    wrong += [f"{path}: no question has the id {name} (--only)" for name in only if name not in found]
-    if wrong or not found:
+    for line, row in read_rows(path, path.read_bytes()):
+        field = "soru" if "soru" in row else "question"
+        name, text = row.get("id"), row.get(field)
+        if isinstance(name, bool) or not isinstance(name, (int, str)) or name == "":
+            wrong.append(f'{path}:{line}: "id" is {name!r}; expected text or a whole number')
+        elif not isinstance(text, str) or not text.strip():
+            wrong.append(f'{path}:{line}: "{field}" is {text!r}; expected the text of the question')
+        elif str(name) in lines:
+            wrong.append(f'{path}:{line}: "id" {name} stands on line {lines[str(name)]} too')
+        else:
+            lines[str(name)] = line
+            questions.append(Question(name, text, next((suite for mark, suite in SUITES.items() if mark in row), None)))
+    wrong += [f"{path}: no question has the id {name} (--only)" for name in only if name not in lines]
+    if wrong or not questions:
         raise UserError("\n".join(wrong) or f"{path}: no questions; expected one JSON object a line")
-    return [q for name, q in found.items() if not only or name in only]
+    return [question for question in questions if not only or str(question.id) in only]
 
 
 # == Answers file =============================================================================
 
 
 class Answers:
-    """The output file, which is also the state of the run."""
+    """The output file, which is also the state of the run: the rows of former runs and those of this one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -260,7 +236,8 @@ class Answers:
                 fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise UserError(f"{path}: another run is writing to this file", 2) from None
-        self.rows = [row for _, row in read_rows(path, self.repaired())]
+        self.old = [row for _, row in read_rows(path, self.repaired())]
+        self.new: list[Json] = []
 
     def repaired(self) -> bytes:
         """What the file holds, once what a killed writer left at its end is cut off and a whole last line is ended."""
@@ -282,17 +259,18 @@ class Answers:
         return whole
 
     def done(self, model: str, setup: str, questions: Iterable[Question]) -> set[tuple[str, str]]:
-        """The (question, attempt) pairs this model has answered in this setup."""
-        ours = [row for row in self.rows if row.get("model") == model and row.get("status", "ok") != "error"]
+        """The (question, attempt) pairs this model has answered in this setup, but of questions changed since."""
+        ours = [row for row in self.old if row.get("model") == model and row.get("status", "ok") != "error"]
         if any(row.get("setup", setup) != setup for row in ours):
             raise UserError(
                 f"{self.path}: {model} has answers here with other settings (system prompt, tools, limits or"
                 " parameters); give another -o or --label", 2,
             )
-        shas = {str(q.id): digest(q.text) for q in questions}
+        texts = {str(q.id): digest(q.text) for q in questions}
         keys = [(str(row.get("question_id")), str(row.get("attempt", 1))) for row in ours]
-        asked = zip(keys, ours, strict=True)  # a question that was changed since is asked again
-        return {key for key, row in asked if row.get("question_sha") in (None, shas.get(key[0]))}
+        return {
+            key for key, row in zip(keys, ours, strict=True) if row.get("question_sha") in (None, texts.get(key[0]))
+        }
 
     def append(self, row: Json) -> None:
         """One row, one write: a kill leaves it whole, or torn at the file's end."""
@@ -306,16 +284,14 @@ class Answers:
             raise UserError(
                 f"{self.path}: cannot be written ({error.strerror}); make room and run the same command again"
             ) from None
-        self.rows.append(row)
+        self.new.append(row)
 
     def close(self) -> None:
         """Lets the file go. One without a byte says nothing and does not stay."""
         empty = self.path.is_file() and self.path.stat().st_size == 0
-        if os.name == "nt":  # there an open file can't be deleted; elsewhere the lock holds until it is gone
-            self.file.close()
+        self.file.close()
         if empty:
             self.path.unlink(missing_ok=True)
-        self.file.close()
 
 
 # == Tools ====================================================================================
@@ -553,7 +529,7 @@ def wait_seconds(header: str | None, now: float, backoff: float) -> float:
 def read_reply(status: int, body: str, headers: Mapping[str, str], sent: Collection[str]) -> Json:
     """The reply in a response; an error, in a 200 too, is raised."""
     try:
-        data = as_object(clean(json.loads(body, parse_constant=no_constant, parse_float=finite)))
+        data = as_object(clean(json.loads(body)))
     except (ValueError, RecursionError):
         data = {}
     choices = data.get("choices")
@@ -774,38 +750,37 @@ async def ask_question(service: Service, plan: Plan, question: Question, number:
 
 
 async def ask_all(plan: Plan, url: str, key: str, jobs: list[tuple[Question, int]], answers: Answers) -> None:
-    """Works through the jobs, so many at once; the first attempt has a head start, so that it learns for all."""
+    """Works through the jobs, so many at once; the first worker has a head start, so that it learns for all."""
     service, queue, start = Service(plan, url, key), iter(jobs), time.monotonic()
-    rows: list[Json] = []
 
-    async def worker() -> None:
+    async def worker(wait: float) -> None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(service.proven.wait(), wait)
         for question, number in queue:
             row = await ask_question(service, plan, question, number)
             answers.append(row)
-            rows.append(row)
-            left = (time.monotonic() - start) / len(rows) * (len(jobs) - len(rows)) / 60
-            say(f"{len(rows)}/{len(jobs)} attempts, about {left:.1f} min left", passing=len(rows) < len(jobs))
-            if [r["status"] for r in rows[-ERRORS_IN_A_ROW:]] == ["error"] * ERRORS_IN_A_ROW:
+            done = len(answers.new)
+            left = (time.monotonic() - start) / done * (len(jobs) - done) / 60
+            say(f"{done}/{len(jobs)} attempts, about {left:.1f} min left")
+            if [r["status"] for r in answers.new[-ERRORS_IN_A_ROW:]] == ["error"] * ERRORS_IN_A_ROW:
                 raise UserError(f"{ERRORS_IN_A_ROW} attempts in a row failed, the last with {row['error']}")
 
-    proven, first = asyncio.create_task(service.proven.wait()), asyncio.create_task(worker())
-    tasks = [first]
+    waits = [0.0] + [HEAD_START] * (min(plan.concurrency, len(jobs)) - 1)
+    workers = [asyncio.create_task(worker(wait)) for wait in waits]
     try:
-        await asyncio.wait([proven, first], timeout=HEAD_START, return_when=asyncio.FIRST_COMPLETED)
-        if not first.done():
-            tasks += [asyncio.create_task(worker()) for _ in range(1, min(plan.concurrency, len(jobs)))]
-        await asyncio.gather(*tasks)
+        await asyncio.gather(*workers)
     finally:
-        for task in (proven, *tasks):
+        for task in workers:
             task.cancel()
-        await asyncio.gather(proven, *tasks, return_exceptions=True)
+        await asyncio.gather(*workers, return_exceptions=True)
         await service.client.close()
 
 
 def summary(rows: list[Json], tools: Iterable[str]) -> str:
     """How the attempts of a run ended, and which tools none of them called.
 
-    >>> summary([{"status": "ok", "tool_calls": [{"name": "ara"}]}, {"status": "length", "tool_calls": []}], ["ara", "oku"])
+    >>> rows = [{"status": "ok", "tool_calls": [{"name": "ara"}]}, {"status": "length", "tool_calls": []}]
+    >>> summary(rows, ["ara", "oku"])
     '1 ok, 1 length; tools never called: oku'
     """
     statuses = Counter(row["status"] for row in rows)
@@ -873,9 +848,6 @@ def cmd_run(args: argparse.Namespace) -> int:
     if not all(number > 0 for number in (args.attempts, args.concurrency, args.max_requests, args.minutes)):
         raise UserError("--attempts, --concurrency, --max-requests and --minutes: expected numbers above 0", 2)
     url, key = endpoint(args.base_url), read_key(args.key_env)
-    for path in (args.data, args.system):
-        if path and not path.exists():
-            raise UserError(f"{path}: there is no such file", 2)
     questions = read_questions(args.data, [name.strip() for name in args.only.split(",")] if args.only else [])
     plan = make_plan(args)
     if args.output.exists() and args.output.samefile(args.data):
@@ -889,20 +861,18 @@ def cmd_run(args: argparse.Namespace) -> int:
 
 def ask_and_tell(plan: Plan, url: str, key: str, jobs: list[tuple[Question, int]], answers: Answers) -> int:
     """Asks, and says what came of it, however the run ends."""
-    before = len(answers.rows)
     try:
         asyncio.run(ask_all(plan, url, key, jobs, answers))
     except UserError as error:
-        kept = f"\n{answers.path} has what is done; the same command goes on" if answers.rows else ""
+        kept = f"\n{answers.path} has what is done; the same command goes on" if answers.old or answers.new else ""
         raise UserError(f"stopped: {error}{kept}") from None
     except KeyboardInterrupt:
         say(f"interrupted; {answers.path} has what is done, and the same command goes on")
         return 130
     finally:
-        rows = answers.rows[before:]
-        if rows:
-            say(summary(rows, plan.tools))
-    errors = sum(row["status"] == "error" for row in rows)
+        if answers.new:
+            say(summary(answers.new, plan.tools))
+    errors = sum(row["status"] == "error" for row in answers.new)
     if errors:
         say(f"{errors} attempts failed for reasons of the service; the same command asks them again")
     return 3 if errors else 0
@@ -915,6 +885,9 @@ def main(argv: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         return cmd_run(parser().parse_args(argv))
+    except FileNotFoundError as error:
+        say(f"run.py: {error.filename}: there is no such file")
+        return 2
     except (UserError, OSError) as error:
         say(f"run.py: {error}")
         return error.code if isinstance(error, UserError) else 1

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import time
 from collections import Counter
 
 import pytest
@@ -249,6 +250,17 @@ def test_a_whole_file_is_written_whole_or_not_at_all(tmp_path):
     with pytest.raises(UnicodeEncodeError):
         score.write_whole(path, "\ud800")
     assert path.read_text(encoding="utf-8") == "bir\n" and [p.name for p in path.parent.iterdir()] == ["v.jsonl"]
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_file_of_that_name(tmp_path):
+    path = tmp_path / "v[1].jsonl"
+    killed, at_work, other = (tmp_path / name for name in (".v[1].jsonl.7.tmp", ".v[1].jsonl.8.tmp", ".w.jsonl.7.tmp"))
+    for left in (killed, at_work, other):
+        left.write_text("yarım", encoding="utf-8")
+    for left in (killed, other):
+        os.utime(left, (time.time() - 3600, time.time() - 3600))
+    score.write_whole(path, "bir\n")
+    assert {p.name for p in tmp_path.iterdir()} == {path.name, at_work.name, other.name}
 
 
 json_values = st.recursive(
