@@ -181,9 +181,11 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def say(text: str) -> None:
-    """A line for the person at the terminal, where signs that steer one become spaces."""
-    print(re.sub(STEERING, " ", text), file=sys.stderr, flush=True)
+def say(text: str, passing: bool = False) -> None:
+    """A line for the person at the terminal, where the next one overwrites a passing one; answers never go there."""
+    terminal = sys.stderr.isatty()
+    start, end = ("\r\x1b[K" if terminal else ""), ("" if terminal and passing else "\n")
+    print(start + re.sub(STEERING, " ", text), end=end, file=sys.stderr, flush=True)
 
 
 # == Questions ================================================================================
@@ -228,6 +230,7 @@ class Answers:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
         self.file = open(path, "a+b", buffering=0)  # noqa: SIM115 (open as long as the run)
         with contextlib.suppress(ImportError):  # Windows has no fcntl, and so no lock
             import fcntl
@@ -289,9 +292,11 @@ class Answers:
     def close(self) -> None:
         """Lets the file go. One without a byte says nothing and does not stay."""
         empty = self.path.is_file() and self.path.stat().st_size == 0
-        self.file.close()
+        if os.name == "nt":  # there an open file can't be deleted; elsewhere the lock holds until it is gone
+            self.file.close()
         if empty:
             self.path.unlink(missing_ok=True)
+        self.file.close()
 
 
 # == Tools ====================================================================================
@@ -761,7 +766,7 @@ async def ask_all(plan: Plan, url: str, key: str, jobs: list[tuple[Question, int
             answers.append(row)
             done = len(answers.new)
             left = (time.monotonic() - start) / done * (len(jobs) - done) / 60
-            say(f"{done}/{len(jobs)} attempts, about {left:.1f} min left")
+            say(f"{done}/{len(jobs)} attempts, about {left:.1f} min left", passing=done < len(jobs))
             if [r["status"] for r in answers.new[-ERRORS_IN_A_ROW:]] == ["error"] * ERRORS_IN_A_ROW:
                 raise UserError(f"{ERRORS_IN_A_ROW} attempts in a row failed, the last with {row['error']}")
 
