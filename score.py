@@ -421,12 +421,12 @@ def own_suites() -> dict[str, str]:
 # Both sides of a match are folded, so the four i's (I, İ, ı, i) can all become one letter.
 TURKISH = (("\u0307", ""), ("ç", "c"), ("ğ", "g"), ("ö", "o"), ("ş", "s"), ("ü", "u"),
            ("â", "a"), ("î", "i"), ("û", "u"), ("'", ""), ("’", ""))
-BREAKS = ("\n", "\t", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x1f", "  ")
 QUOTES = lazy("[“”„«»″]")
 FRACTION_SIGNS = (("½", ",5"), ("¼", ",25"), ("¾", ",75"))
 RAISED = lazy("[²³¹⁰-₎①-⓿]")                     # a footnote mark or an exponent is no digit of the number
 DROPPED = lazy("[\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff'‘’ʼ´]")
 DASH = lazy("[‐-―−]")
+MARKUP = ("<", "*", "_", "`", "&", "~", "[", "://", "-")     # without one of these there is none
 LINE_HYPHEN = lazy(r"(?<=[^\W\d_])[-‐\u00ad]\s*\n\s*(?=[a-zçğıöşü])")
 TAG = r"</?[a-zA-Z][^<>]{0,300}>"
 TAG_IN_NUMBER = lazy(rf"(?<=\d)(?:{TAG})+(?=\d)")
@@ -448,34 +448,18 @@ def fold(text: str) -> str:
     >>> fold("GECİKMİŞ  İTİRAZ; **ISLAH** harcı, TBK'nın 3&nbsp;günü, ﬁil, 10²")
     'gecikmis itiraz; islah harci, tbknin 3 gunu, fiil, 10'
     """
-    letters = fold_letters(lower(text))
-    if not is_plain(letters):                               # rarer signs: make them plain in the text itself, then fold that
-        letters = fold_letters(lower(_plain_signs(_drop_markup(text) if _has_markup(text) else text)))
-    return one_spaced(letters)
+    letters = _fold_letters(text)
+    if not letters.isascii() or any(map(letters.__contains__, MARKUP)):     # rarer signs: make them plain in the text itself
+        letters = _fold_letters(_plain_signs(_drop_markup(text)))
+    return " ".join(letters.split())
 
 
-def fold_letters(lowered: str) -> str:
-    """ASCII letters for the Turkish ones, sign by sign."""
+def _fold_letters(text: str) -> str:
+    """Lower case, and ASCII letters for the Turkish ones."""
+    text = lower(text)
     for letter, plain in TURKISH:
-        lowered = lowered.replace(letter, plain)
-    return lowered
-
-
-def is_plain(letters: str) -> bool:
-    """Is nothing left to fold but spaces?"""
-    return letters.isascii() and not _has_markup(letters)
-
-
-def one_spaced(letters: str) -> str:
-    """One plain space between words, whatever stood there."""
-    if not letters.isascii() or any(map(letters.__contains__, BREAKS)):
-        return " ".join(letters.split())
-    return letters.strip()
-
-
-def _has_markup(text: str) -> bool:
-    return ("<" in text or "*" in text or "_" in text or "`" in text or "&" in text or "~" in text
-            or "://" in text or "[" in text or ("-" in text and "\n" in text))
+        text = text.replace(letter, plain)
+    return text
 
 
 def _plain_signs(text: str) -> str:
@@ -501,7 +485,7 @@ TENS = {"on": 10, "yirmi": 20, "otuz": 30, "kirk": 40, "elli": 50, "altmis": 60,
 SCALES = {"bin": 10**3, "milyon": 10**6, "milyar": 10**9}
 NUMBER_WORD = "|".join(sorted([*UNITS, *TENS, *SCALES, "yuz", "bucuk"], key=len, reverse=True))
 NUMBER_WORDS = lazy(NUMBER_WORD)
-LONGEST_NUMBER = 200             # signs; nobody means a longer one (a model that repeats itself writes it), and int() refuses thousands of digits
+LONGEST_NUMBER = 200        # signs: only a model that repeats itself writes a longer one, and int() refuses thousands of digits
 NUMBER_TOKEN = rf"(?:\d+(?:[.,]\d+)*|(?:{NUMBER_WORD})+)"    # "1.500,00", "yedi", "onyedi"
 
 
@@ -535,20 +519,22 @@ def read_numbers(tokens: Sequence[str]) -> list[Number | str]:
     """
     words = [w for t in tokens for w in ([t] if t[0].isdigit() else NUMBER_WORDS.findall(t))]
     numbers: list[Number | str] = []
-    while words:
-        value, used = _read_number(words)
-        numbers.append(words[0] if value is None else value)
-        words = words[max(used, 1):]
+    at = 0
+    while at < len(words):
+        value, end = _read_number(words, at)
+        numbers.append(value if end > at else words[at])
+        at = max(end, at + 1)
     return numbers
 
 
-def _read_number(words: Sequence[str]) -> tuple[Number | None, int]:
-    """Value and length of the longest number at the start of `words` (Turkish order: millions, thousands, hundreds, tens, units)."""
+def _read_number(words: Sequence[str], at: int) -> tuple[Number, int]:
+    """Value of the longest number that begins at `at`, and where it ends: there, if there is none. (Turkish order: millions,
+    thousands, hundreds, tens, units.)"""
     total: Number = 0
     group: Number = 0
     room, scale = 1000, 10**12                              # what is added next must be below these
-    used = 0
-    for word in words:
+    while at < len(words):
+        word = words[at]
         digits = digits_value(word) if word[0].isdigit() else None
         if digits is not None and not group:
             group, room = digits, 0
@@ -565,9 +551,8 @@ def _read_number(words: Sequence[str]) -> tuple[Number | None, int]:
             total, group, room = total + (group or 1) * scale, 0, 1000
         else:
             break
-        used += 1
-    return (total + group, used) if used else (None, 0)
-
+        at += 1
+    return total + group, at
 
 
 # What may follow gün, hafta, ay or yıl inside one word: inflection only ("aylık", "günden"), so that "bir ay" is not in "bir ayrı".
@@ -578,30 +563,30 @@ ENDING = rf"(?:l[ae]r)?(?:l[iu][kg])?(?:[iu]{OURS}|{CASES}){IS}"
 HAFTA_ENDING = rf"(?:y[aeiu]|n[iu]n|d[ae]n?|yl[ae]|{OURS}|s{CASES}|l[ae]r{CASES}|l[iu][kg]{CASES}|y)?(?:ki)?{IS}"
 UNIT_ENDING = {unit: lazy(rf"{HAFTA_ENDING if unit == 'hafta' else ENDING}(?![a-z])")
                for unit in ("gun", "hafta", "ay", "yil")}
+ANY_ENDING = lazy("")
 
 WORDS = rf"(?:{NUMBER_WORD})+"
-RUN = lazy(rf"(?<![a-z\d])(?<!\d[.,/]){NUMBER_TOKEN}(?: {NUMBER_TOKEN})*(?![a-z\d]|[.,/]\d)")
 VALUE = r"\d+(?:\.\d+)?"
 MONEY = {"tl": "turk lirasi|lira|try|tl|₺", "usd": "abd dolari|dolar|usd|$", "eur": "avro|euro|eur|€"}
 ANY_MONEY = "|".join(MONEY.values()).replace("$", "[$]")
-Rewrite = Callable[[re.Match[str]], str]
-# How numbers come to be compared by value: read top to bottom, each line rewrites the text for the next. A line is tried only
-# on a text that holds one of its signs.
-COUNTING: list[tuple[tuple[str, ...], re.Pattern[str], str | Rewrite]] = [
-    (("gun", "ay", "yil", "hafta", "tl"), lazy(r"(?<=\d)(?=(?:gun|hafta|ay|yil|tl)(?![a-z]))"), " "),         # "3gün"
-    (("0 ",), lazy(rf"\b\d{{1,3}}(?: \d{{3}})+(?=(?:,\d+)? ?(?:{ANY_MONEY}))"), lambda m: m[0].replace(" ", "")),   # "690 000 TL"
-    (("de ", "te ", "da ", "ta "),                                                                              # "yüzde onu"
-     lazy(rf"\b(yuzde|binde|(?:{WORDS}|\d+)[dt][ae]) ({WORDS}(?: (?!{WORDS}[dt][ae] (?:{WORDS}|\d)){WORDS})*)"
-                rf"(?=[a-z])(s?{CASES}{IS})(?![a-z])"), r"\1 \2'\3"),
-    (("",), RUN, lambda m: " ".join(map(number_text, read_numbers(m[0].split())))),                              # "on yedi"
-    (("(",), lazy(rf"(?<![\d.])({VALUE}) \(\s?(?:yalniz )?\1\s?\)"), r"\1"),                               # "üç (3)"
-    (("%", "yuzde"), lazy(rf"(?:%|\byuzde) ?({VALUE})"), r"%\1"),
-    (("%",), lazy(rf"(?<![\d.%])({VALUE}) ?%(?!\d)"), r"%\1"),
-    (("‰", "binde"), lazy(rf"(?:‰|\bbinde) ?({VALUE})"), r"‰\1"),
-    (("de ", "te ", "da ", "ta "),                                                                              # "üçte iki"
-     lazy(rf"\b({WORDS}|\d+)[dt][ae] (\d+)"), lambda m: _part_of_parts(m)),
-    *[((sign,), lazy(rf"[{sign}] ?({VALUE})"), rf"\1 {unit}") for sign, unit in (("₺", "tl"), ("$", "usd"), ("€", "eur"))],
-    *[(tuple(names.split("|")), lazy(rf"({VALUE}) ?(?:{names.replace('$', '[$]')})"), rf"\1 {unit}") for unit, names in MONEY.items()],
+# Where a text may change when its numbers are written by value: words in a row that begin with a number or tell its unit.
+STRETCH = lazy(rf"[^a-z\d] ?(?:{NUMBER_WORD}|\d(?<!\d[.,/]\d))[^ ]*"
+               rf"(?: (?:[^a-z ]+(?= |$)|[^a-z ]*(?:[\d%]|{NUMBER_WORD}|{ANY_MONEY}|yalniz)[^ ]*))*")
+# How a stretch comes to be compared by value: read top to bottom, each line rewrites it for the next.
+COUNTING: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
+    (lazy(r"(?<=\d)(?=(?:gun|hafta|ay|yil|tl)(?![a-z]))"), " "),                                          # "3gün"
+    (lazy(rf"\b\d{{1,3}}(?: \d{{3}})+(?=(?:,\d+)? ?(?:{ANY_MONEY}))"), lambda m: m[0].replace(" ", "")),   # "690 000 TL"
+    (lazy(rf"\b(yuzde|binde|(?:{WORDS}|\d+)[dt][ae]) ({WORDS}(?: (?!{WORDS}[dt][ae] (?:{WORDS}|\d)){WORDS})*)"
+          rf"(?=[a-z])(s?{CASES}{IS})(?![a-z])"), r"\1 \2'\3"),                                            # "yüzde onu"
+    (lazy(rf"(?<![a-z\d])(?<!\d[.,/]){NUMBER_TOKEN}(?: {NUMBER_TOKEN})*(?![a-z\d]|[.,/]\d)"),
+     lambda m: " ".join(map(number_text, read_numbers(m[0].split())))),                                   # "on yedi"
+    (lazy(rf"(?<![\d.])({VALUE}) \(\s?(?:yalniz )?\1\s?\)"), r"\1"),                                     # "üç (3)"
+    (lazy(rf"(?:%|\byuzde) ?({VALUE})"), r"%\1"),
+    (lazy(rf"(?<![\d.%])({VALUE}) ?%(?!\d)"), r"%\1"),
+    (lazy(rf"(?:‰|\bbinde) ?({VALUE})"), r"‰\1"),
+    (lazy(rf"\b({WORDS}|\d+)[dt][ae] (\d+)"), lambda m: _part_of_parts(m)),                               # "üçte iki"
+    *[(lazy(rf"[{sign}] ?({VALUE})"), rf"\1 {unit}") for sign, unit in (("₺", "tl"), ("$", "usd"), ("€", "eur"))],
+    *[(lazy(rf"({VALUE}) ?(?:{names.replace('$', '[$]')})"), rf"\1 {unit}") for unit, names in MONEY.items()],
 ]
 
 
@@ -618,66 +603,55 @@ def _part_of_parts(said: re.Match[str]) -> str:
     return f"{said[2]}/{number_text(parts[0])}" if len(parts) == 1 else said[0]
 
 
-@lru_cache(maxsize=1024)                                     # hostile texts say one thing a hundred thousand times
+@lru_cache(maxsize=4)                                        # once for all phrases looked for in a text
 def count(folded: str) -> str:
     """Folded text with every number written by its value: digits, words or both, rates and amounts in one form each.
 
     >>> count(fold("Üç (3) gün; onyedi günlük; yüzde yirmisi, % 20; 1.500 lira, ₺1.500,00; alacağın üçte ikisi; bir yedi gün"))
     "3 gun; 17 gunluk; %20'si, %20; 1500 tl, 1500 tl; alacagin 2/3'si; 1 7 gun"
     """
-    for signs, pattern, written in COUNTING:
-        if any(map(folded.__contains__, signs)):
-            folded = pattern.sub(written, folded)
-    return folded
+    return STRETCH.sub(lambda m: _count_stretch(m[0]), f" {folded}")[1:]
+
+
+@lru_cache(maxsize=4096)                                     # " bir", " on bes": texts say the same few again and again
+def _count_stretch(stretch: str) -> str:
+    for pattern, written in COUNTING:
+        stretch = pattern.sub(written, stretch)
+    return stretch
 
 
 class Phrase(NamedTuple):
-    """A phrase made ready for matching. `probe` is a stretch of it without which no rule can find it in a text, folded. A phrase with
-    a number is looked for beside its `anchors` only, and only where one of the `signs` of its number stands."""
+    """A phrase made ready for matching."""
     published: str          # as the published rule looks for it
-    folded: str
-    probe: str
-    counted: str            # "" for a phrase without a number
-    anchors: tuple[str, ...]
-    signs: tuple[str, ...]
-    ending: re.Pattern[str] | None      # what may follow it inside a word, where that is not anything
-    follows: bool           # does its anchor stand right after the number ("gun" in "3 gun")?
+    wanted: str             # folded, and counted where it has a number
+    letters: str | None     # of a phrase with a number its longest part without: a text that lacks it need not be counted
+    ending: re.Pattern[str]             # what may follow it inside a word
 
 
 class Hit(NamedTuple):
-    """Where a phrase stands: in `text` (the folded text, or a counted stretch of it) and near `place` of the folded text."""
+    """Where a phrase stands in the folded text, which is counted for a phrase with a number."""
     text: str
     start: int
     end: int
-    place: int
 
 
 @cache
 def phrase(text: str) -> Phrase:
     """Make a phrase ready for `hits`."""
-    published, folded = lower(text), fold(text)
-    letters = one_spaced(fold_letters(published))           # less is dropped of it than of `folded`: a probe must stand in both
+    folded = fold(text)
     counted = count(folded)
-    ending = UNIT_ENDING.get(counted.rsplit(" ", 1)[-1])
-    number = re.search(rf"\d{{1,{LONGEST_NUMBER}}}", counted)
-    if not number:
-        return Phrase(published, folded, folded if folded in letters else "", "", (), (), ending, False)
-    stretches = [s.strip() for s in re.split(rf"[^a-z ]*\d[^a-z ]*|\b(?:{'|'.join(MONEY)})\b", counted)]
-    probe = max((s for s in stretches if s in folded), key=len)
-    signs = _signs(int(number[0]))
-    anchors = (probe,) if probe else ("%", "yuzde") if "%" in counted else signs
-    return Phrase(published, folded, probe if probe in letters else "", counted, anchors, signs, ending,
-                  bool(probe) and re.search(rf"\d {re.escape(probe)}", counted) is not None)
+    ending = UNIT_ENDING.get(counted.rsplit(" ", 1)[-1], ANY_ENDING)
+    if not re.search(r"\d", counted):
+        return Phrase(lower(text), folded, None, ending)
+    parts = map(str.strip, re.split(rf"[^a-z ]*\d[^a-z ]*|\b(?:{'|'.join(MONEY)})\b", counted))
+    return Phrase(lower(text), counted, max((part for part in parts if part in folded), key=len, default=""), ending)
 
 
-def _signs(number: int) -> tuple[str, ...]:
-    """What shows that a text may say this number: its last digit, or the last word of it."""
-    last = number % 10 or number % 100
-    words = [word for word, value in {**UNITS, **TENS}.items() if value == last] or ["yuz"]
-    return (str(number % 10), *words, *(SCALES if number >= 1000 else ()))
+CUT_BEFORE = lazy(r"(?<=[a-z\d])[a-z\d%‰]|(?<=[%‰])\d|(?<=\d[.,/])\d")      # "gün" in "bugün", "3" in "13", "%3" or "2,3"
+CUT_AFTER = lazy(r"\d(?:\d|[.,/]\d)")                                    # "%10" in "%100" or "%10,5"
 
 
-def hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
+def hits(sought: Phrase, folded: str) -> list[Hit]:
     """All places of a phrase in folded text. It begins where a word begins and is open at its end for suffixes; numbers
     compare by value and whole.
 
@@ -685,44 +659,18 @@ def hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
     >>> [any(hits(phrase(p), text)) for p in ("üç gün", "13 gün", "onüç gün", "2/3", "yüzde yirmi", "yedi gün", "ek süre", "bir ay")]
     [True, True, True, True, True, False, True, False]
     """
-    if wanted.probe not in folded:                          # most texts do not have it, and that is quickly seen
-        return iter(())
-    return _counted_hits(wanted, folded) if wanted.counted else _hits(wanted.folded, wanted.ending, folded, 0)
-
-
-def _counted_hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
-    """All places of a phrase with a number, by counting what stands around its anchors."""
-    reach = len(wanted.counted)
-    for anchor in wanted.anchors:
-        at = folded.find(anchor)
-        while at >= 0:
-            left, right = max(0, at - reach - 50), at + reach + 20
-            near = folded[max(0, at - 16):at] if wanted.follows else folded[left:right]
-            may_be = not wanted.follows or NUMBER_BEFORE_UNIT.search(near)      # else counting, the costly part, is in vain
-            if may_be and any(map(near.__contains__, wanted.signs)):
-                begin = max(left - 200, folded.rfind(" ", max(0, left - 200), left) + 1, 0)
-                end = min(right + 200, max(folded.find(" ", right), 0) or len(folded))  # no word is cut: it may be a number's
-                text = count(folded[begin:end]) + folded[end:end + 60]
-                if wanted.counted in text:
-                    here = len(count(folded[begin:at]))
-                    yield from _hits(wanted.counted, wanted.ending, text, at, here - reach - 8, here)
-            at = folded.find(anchor, at + 1)
-
-
-def _hits(needle: str, ending: re.Pattern[str] | None, text: str, place: int, first: int = 0, last: float = math.inf) -> Iterator[Hit]:
-    """Whole places of a folded and counted phrase that begin between `first` and `last`."""
-    at = text.find(needle, max(0, first)) if needle else -1
-    while 0 <= at <= last:
-        end = at + len(needle)
-        if (text[at - 1:at] == " " or not CUT_BEFORE.search(text[max(0, at - 2):at] + needle[0])) and not CUT_AFTER.match(text, end - 1) \
-                and (ending is None or ending.match(text, end)):
-            yield Hit(text, at, end, place or at)
-        at = text.find(needle, at + 1)
-
-
-NUMBER_BEFORE_UNIT = lazy(rf"(?:[^a-z .;:]|\d[.]|{NUMBER_WORD}|yuzde|binde|[dt][ae]) ?$")
-CUT_BEFORE = lazy(r"[a-z\d][a-z\d%‰]$|[%‰]\d$|\d[.,/]\d$")       # "gün" in "bugün", "3" in "13", "%3" or "2,3"
-CUT_AFTER = lazy(r"\d(?:\d|[.,/]\d)")                               # "%10" in "%100" or "%10,5"
+    _, wanted, letters, ending = sought
+    if not wanted or (letters is not None and letters not in folded):
+        return []
+    text = folded if letters is None else count(folded)
+    found = []
+    start = text.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        if not CUT_BEFORE.match(text, start) and not CUT_AFTER.match(text, end - 1) and ending.match(text, end):
+            found.append(Hit(text, start, end))
+        start = text.find(wanted, start + 1)
+    return found
 
 
 CLAUSE_END = lazy(r"[.,;:!?](?!\d)| (?:ama|ancak|fakat|oysa|ise) ")
@@ -2739,7 +2687,7 @@ def match_turkish(sheet: FactSheet, folded: str) -> FactResult:
         denials = [is_denied(hit) for hit in hits(marker, folded)]
         if denials:
             (denied if all(denials) else asserted).append(number)
-    found = [any(next(hits(v, folded), None) for v in fact) for fact in sheet.facts]
+    found = [any(hits(v, folded) for v in fact) for fact in sheet.facts]
     return FactResult(found, asserted, denied)
 
 
@@ -2891,7 +2839,12 @@ def _place(text: str, variants: Sequence[Phrase]) -> str:
     hit = next((hit for variant in variants for hit in hits(variant, folded)), None)
     if hit is None:
         return ""
-    at = bisect.bisect_left(range(len(text)), hit.place + 1, key=lambda n: len(fold(text[:n + 1])))
+
+    def read(n: int) -> int:                                # how far the text matched in is read with the answer's first n + 1 signs
+        part = fold(text[:n + 1])
+        return len(part if hit.text is folded else count(part))
+
+    at = bisect.bisect_left(range(len(text)), hit.start + 1, key=read)
     left, right = text.rfind(" ", 0, max(0, at - 25)) + 1, text.find(" ", at + 30)
     around = " ".join(text[left:right if right >= 0 else len(text)].split())
     return f"({text.count(chr(10), 0, at) + 1}. satır: \"{around}\")"
