@@ -555,7 +555,8 @@ def _read_number(words: Sequence[str], at: int) -> tuple[Number, int]:
     return total + group, at
 
 
-# What may follow gün, hafta, ay or yıl inside one word: inflection only ("aylık", "günden"), so that "bir ay" is not in "bir ayrı".
+# What may follow gün, hafta, ay or yıl inside one word: inflection only ("aylık", "günden"), so that "bir ay" is not in
+# "bir ayrı".
 CASES = r"(?:[ae]|[iu](?:n[iu]n|n[iuae]|nd[ae]n?|n|yl[ae])?|[dt][ae]n?|l[ae])?(?:ki)?"
 OURS = r"(?:m|m[iu]z|n[iu]z)(?:[aeiu]|[iu]n|d[ae]n?|l[ae])?"         # "ayım", "gününüzde", "haftamız"
 IS = r"(?:[dt][iu]r?|s[ae])?"                                       # "gündür", "gündü", "günse"
@@ -623,8 +624,9 @@ def _count_stretch(stretch: str) -> str:
 class Phrase(NamedTuple):
     """A phrase made ready for matching."""
     published: str          # as the published rule looks for it
-    wanted: str             # folded, and counted where it has a number
-    letters: str | None     # of a phrase with a number its longest part without: a text that lacks it need not be counted
+    folded: str             # and, if it has a number, counted
+    counted: bool
+    part: str               # what a folded text must hold at least: the phrase, or the longest part of it without a number
     ending: re.Pattern[str]             # what may follow it inside a word
 
 
@@ -642,9 +644,9 @@ def phrase(text: str) -> Phrase:
     counted = count(folded)
     ending = UNIT_ENDING.get(counted.rsplit(" ", 1)[-1], ANY_ENDING)
     if not re.search(r"\d", counted):
-        return Phrase(lower(text), folded, None, ending)
+        return Phrase(lower(text), folded, False, folded, ending)
     parts = map(str.strip, re.split(rf"[^a-z ]*\d[^a-z ]*|\b(?:{'|'.join(MONEY)})\b", counted))
-    return Phrase(lower(text), counted, max((part for part in parts if part in folded), key=len, default=""), ending)
+    return Phrase(lower(text), counted, True, max((part for part in parts if part in folded), key=len, default=""), ending)
 
 
 CUT_BEFORE = lazy(r"(?<=[a-z\d])[a-z\d%‰]|(?<=[%‰])\d|(?<=\d[.,/])\d")      # "gün" in "bugün", "3" in "13", "%3" or "2,3"
@@ -659,10 +661,10 @@ def hits(sought: Phrase, folded: str) -> list[Hit]:
     >>> [any(hits(phrase(p), text)) for p in ("üç gün", "13 gün", "onüç gün", "2/3", "yüzde yirmi", "yedi gün", "ek süre", "bir ay")]
     [True, True, True, True, True, False, True, False]
     """
-    _, wanted, letters, ending = sought
-    if not wanted or (letters is not None and letters not in folded):
+    if sought.part not in folded or not sought.folded:
         return []
-    text = folded if letters is None else count(folded)
+    _, wanted, counted, _, ending = sought
+    text = count(folded) if counted else folded
     found = []
     start = text.find(wanted)
     while start >= 0:
@@ -678,8 +680,8 @@ ONLY = lazy(r"\b(?:sadece|yalniz|yalnizca|salt|tek basina)\b")
 NEGATIVE_VERB = lazy(r"[a-z]+m[ae]z(?:l[ae]r|d[iu]|s[ae])?(?:d[iu]r)?$")
 QUESTION = lazy(r"m[iu](?:d[iu]r|y[a-z]+)?$")
 # Nouns and adjectives in -maz, -mez: they deny nothing.
-NOT_VERBS = lazy(r"(?:tasinmaz|dokunulmaz|kacinilmaz|vazgecilmez|degismez|yadsinmaz|tartisilmaz|itirazsiz|cekilmez|bolunmez|"
-                       r"onulmaz|inanilmaz|olmazsa|tukenmez|sasmaz|yilmaz|korkmaz|donmez|solmaz|gorunmez|bitmez)")
+NOT_VERBS = lazy("tasinmaz|dokunulmaz|kacinilmaz|vazgecilmez|degismez|yadsinmaz|tartisilmaz|itirazsiz|cekilmez|bolunmez|"
+                 "onulmaz|inanilmaz|olmazsa|tukenmez|sasmaz|yilmaz|korkmaz|donmez|solmaz|gorunmez|bitmez")
 
 
 def is_denied(hit: Hit) -> bool:
@@ -692,14 +694,14 @@ def is_denied(hit: Hit) -> bool:
     """
     before = re.split(r"[.;:!?]", hit.text[max(0, hit.start - 200):hit.start])[-1]
     rest = re.sub(r"^[a-z]*", "", hit.text[hit.end:hit.end + 80])        # after the phrase's last word
-    words = re.findall(r"[a-z]+", CLAUSE_END.split(rest, maxsplit=1)[0])
-    if words and NEGATIVE_VERB.match(words[0]) and not NOT_VERBS.match(words[0]):
+    words = [*re.findall(r"[a-z]+", CLAUSE_END.split(rest, maxsplit=1)[0]), "", "", ""]
+    if NEGATIVE_VERB.match(words[0]) and not NOT_VERBS.match(words[0]):
         return True
-    for place, word in enumerate(words[:2]):
+    for word, following in itertools.pairwise(words[:3]):
         if word.startswith("degil"):
-            is_question = any(QUESTION.match(w) for w in words[place + 1:place + 2])
-            return not is_question and not ONLY.search(before)
+            return not QUESTION.match(following) and not ONLY.search(before)
     return False
+
 
 # == Answers =======================================================================================
 
@@ -2614,18 +2616,16 @@ class FactCriterion(NamedTuple):
 
 def fact_criteria(question: Row) -> list[FactCriterion]:
     """The facts of a question, then its false markers."""
-    found = []
-    for n, fact in enumerate(question["anahtar_bilgiler"], 1):
-        dimension = "specific" if any(map(is_specific, fact)) else "fact"
-        found.append(FactCriterion(f"f{n}", dimension, fact[0], short_hash(to_json(fact))))
-    for n, marker in enumerate(question["yanlis_isaretler"], 1):
-        found.append(FactCriterion(f"y{n}", "marker", marker, short_hash(marker)))
-    return found
+    facts = zip(question["anahtar_bilgiler"], specific_facts(question), strict=True)
+    return [*(FactCriterion(f"f{n}", "specific" if specific else "fact", fact[0], short_hash(to_json(fact)))
+              for n, (fact, specific) in enumerate(facts, 1)),
+            *(FactCriterion(f"y{n}", "marker", marker, short_hash(marker))
+              for n, marker in enumerate(question["yanlis_isaretler"], 1))]
 
 
 def specific_facts(question: Row) -> list[bool]:
     """Of each fact, whether it is specific."""
-    return [c.dimension == "specific" for c in fact_criteria(question) if c.dimension != "marker"]
+    return [any(map(is_specific, fact)) for fact in question["anahtar_bilgiler"]]
 
 
 SPECIFIC = lazy(rf"[%‰]\d|\d (?:{'|'.join(MONEY)})|(?<!\d)\d/\d\d?(?!\d)|\d[./]\d\d?[./]\d\d\d\d"
