@@ -718,10 +718,9 @@ ANSWER_FIELDS: Fields = {
     "citations": optional(("an object", lambda v: isinstance(v, dict))),
 }
 LAYOUT = "NAME/QUESTION.md or NAME/QUESTION.ATTEMPT.txt"
-# Column names a spreadsheet may use, folded.
+# Column names a spreadsheet may use, folded ("question_id" is "questionid" then), the more telling first.
 COLUMNS = {
-    "question_id": ("question_id", "questionid", "question id", "soru_id", "soru id", "soru no", "soru_no", "soru numarasi", "soru",
-                    "question", "id"),
+    "question_id": ("questionid", "question id", "soruid", "soru id", "soru no", "soruno", "soru numarasi", "soru", "question", "id"),
     "answer": ("answer", "cevap", "yanit", "response", "cevabiniz", "yanitiniz"),
     "model": ("model", "ogrenci", "student", "ad soyad", "adi soyadi", "adiniz soyadiniz", "isim", "name", "ad", "ogrenci no",
               "ogrenci numarasi", "numara", "kullanici adi", "username", "e-posta adresi", "email address", "email"),
@@ -760,8 +759,8 @@ def read_answers(paths: Sequence[str], suite: str, questions: Mapping[str, Row])
         if wrong := misfits(row, ANSWER_FIELDS):
             problems += [f"{where}: {sentence}" for sentence in wrong]
             continue
-        answer = Answer(row.get("suite") or suite, str(row["model"]), str(row["question_id"]), row.get("attempt") or 1, row["answer"],
-                        row.get("status") or "ok", where, row)
+        answer = Answer(row.get("suite") or suite, str(row["model"]), str(row["question_id"]), row.get("attempt") or 1,
+                        row["answer"], row.get("status") or "ok", where, row)
         if answer.suite != suite:
             others[answer.suite] += 1
         elif answer.question_id in questions:
@@ -819,8 +818,8 @@ def _jsonl_rows(path: Path, problems: list[str]) -> Iterator[tuple[str, Row]]:
             counted[key] += 1
             row["attempt"] = counted[key]
         elif key in counted:
-            problems.append(f'{where}: "attempt" is {shown(row["attempt"])}, but an earlier answer of "{key[0]}" to question {key[1]} '
-                            "has none; expected attempts on all of them or on none")
+            problems.append(f'{where}: "attempt" is {shown(row["attempt"])}, but an earlier answer of "{key[0]}" to question '
+                            f"{key[1]} has none; expected attempts on all of them or on none")
         yield where, row
 
 
@@ -873,26 +872,27 @@ def _csv_rows(path: Path, questions: Mapping[str, Row], problems: list[str]) -> 
                             "expected quotation marks around an answer with the separator")
             continue
         cells += [""] * (len(header) - len(cells))
-        row: Row = {field: cells[place] for field, place in columns.items() if cells[place] or field == "answer"}
+        row: Row = {field: cells[place] for field, place in columns.items() if cells[place]}
         if is_long:
-            attempt = row.get("attempt", "")
-            yield where, {"model": plain_name(path.stem), **row, **({"attempt": int(attempt)} if is_number(attempt) else {}),
-                          "status": fold(row.get("status", "ok"))}
+            if is_number(row.get("attempt", "")):
+                row["attempt"] = int(row["attempt"])
+            yield where, {"model": plain_name(path.stem), "answer": "", **row, "status": fold(row.get("status", "ok"))}
         elif not row.get("model"):
             problems.append(f"{where}: has no student; expected a name in a column such as Öğrenci, Ad Soyad, student or name")
         else:
+            student = row["model"]
             for place, question_id in wide.items():
-                yield (f"{where} ({row['model']}, {question_id})",
-                       {"model": row["model"], "question_id": question_id, "answer": cells[place]})
+                yield f"{where} ({student}, {question_id})", {"model": student, "question_id": question_id, "answer": cells[place]}
 
 
 def _read_sheet(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Rows of a .csv file that are not blank, with their line numbers; the separator is the header's most frequent."""
     import csv
     text = _read_text(path)
-    bare_header = re.sub(r'"(?:[^"]|"")*"', "", text.lstrip()[:100_000]).split("\n", 1)[0]        # without what stands in quotation marks
+    unquoted = re.sub(r'"(?:[^"]|"")*"', "", text.lstrip()[:100_000])
+    separator = max(";,\t", key=unquoted.split("\n", 1)[0].count)
     csv.field_size_limit(2**31 - 1)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(";,\t", key=bare_header.count))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         for cells in reader:
             if any(cells := [cell.strip() for cell in cells]):
@@ -906,19 +906,21 @@ def _check_wide(path: Path, header: Sequence[str], columns: Mapping[str, int], w
     if not header:
         raise InputError(f"{path}: is empty; expected a header and a row for each answer or student")
     if not wide:
-        raise InputError(f"{path}:1: the columns are {_sample(header)}; expected question_id and answer (soru, cevap), or a column a question")
+        raise InputError(f"{path}:1: the columns are {_sample(header)}; expected question_id and answer (soru, cevap), "
+                         "or a column a question")
     for question_id, times in Counter(wide.values()).items():
         if times > 1:
             raise InputError(f"{path}:1: {times} columns are for question {question_id}; expected one")
-    if unused := [name for place, name in enumerate(header) if name and place not in wide and place != columns.get("model")]:
+    used = {*wide, columns.get("model")}
+    if unused := [name for place, name in enumerate(header) if name and place not in used]:
         say(f"{path}: notice: these columns are no question and were left out: {', '.join(unused)}")
 
 
 def _columns(header: Sequence[str]) -> dict[str, int]:
-    """Where the known columns are; of several names for one thing the more telling wins."""
-    folded = [fold(name) for name in header]
-    return {field: folded.index(fold(name)) for field, names in COLUMNS.items()
-            for name in reversed(names) if fold(name) in folded}
+    """Where the known columns are."""
+    places = {fold(name): place for place, name in reversed(list(enumerate(header)))}
+    known = {field: [places[name] for name in names if name in places] for field, names in COLUMNS.items()}
+    return {field: found[0] for field, found in known.items() if found}
 
 
 def _question_of(name: str, questions: Mapping[str, Row]) -> str | None:
@@ -2659,7 +2661,7 @@ def fact_sheet(question: Row) -> FactSheet:
 
 
 class FactResult(NamedTuple):
-    """What one answer holds: which facts are found, and the numbers of the false markers it asserts or denies."""
+    """What one answer holds: which facts are found, and the places of the false markers it asserts or denies."""
     found: list[bool]
     asserted: list[int]
     denied: list[int]
@@ -2667,6 +2669,11 @@ class FactResult(NamedTuple):
     @property
     def puan(self) -> Fraction:
         return fact_score(sum(self.found), len(self.found), len(self.asserted))
+
+
+def nothing_found(facts: int) -> FactResult:
+    """What an answer that is missing holds."""
+    return FactResult([False] * facts, [], [])
 
 
 @cache
@@ -2700,8 +2707,7 @@ def match_reference(sheet: FactSheet, lowered: str) -> FactResult:
 def examine(sheet: FactSheet, answer: Answer) -> tuple[FactResult, FactResult]:
     """What an answer holds by the product's rule and by the published one."""
     if answer.missing:
-        nothing = FactResult([False] * len(sheet.facts), [], [])
-        return nothing, nothing
+        return nothing_found(len(sheet.facts)), nothing_found(len(sheet.facts))
     return match_turkish(sheet, fold(answer.text)), match_reference(sheet, lower(answer.text))
 
 
@@ -2734,23 +2740,26 @@ def score_fact_model(model: str, marks: Mapping[str, Sequence[Marked]], specific
     """Standard score: mean puan over all questions, 0 where nothing was answered. Strict: share of specific facts found,
     mean over the questions that have any (so 3.51 and 15.79, as published, are 2/3 and 3 of 19). A question's value is the
     mean of its attempts. `specific` says of each question's facts whether they are."""
-    attempts = {q: marks.get(q) or [Marked(FactResult([False] * len(facts), [], []), Fraction(0), 0, False)]
-                for q, facts in specific.items()}
+    attempts = {q: marks.get(q) or [Marked(nothing_found(len(facts)), Fraction(0), 0, False)] for q, facts in specific.items()}
     flat = [m for of in attempts.values() for m in of]
-    hits_of = {q: [sum(itertools.compress(m.result.found, specific[q])) for m in of] for q, of in attempts.items()}
-    strict = [mean(ratio(n, sum(specific[q])) for n in of) for q, of in hits_of.items() if any(specific[q])]
+    found = {q: [sum(itertools.compress(m.result.found, specific[q])) for m in of] for q, of in attempts.items()}
+    strict = [mean(ratio(n, sum(specific[q])) for n in of) for q, of in found.items() if any(specific[q])]
     puan = filled(by_question(attempts, lambda m: m.result.puan)) or []
     kapsam = filled(by_question(attempts, lambda m: ratio(sum(m.result.found), len(m.result.found)))) or []
     parts: dict[str, list[Fraction] | None] = {"kapsam": kapsam, "ceza": minus(puan, kapsam)}
     score = score_of(parts, FACT_WEIGHTS)
-    return Scored(model, score, parts, FACT_WEIGHTS, {
-        "model": model, "score": score, "strict": points(mean(strict)), "specific_found": sum(map(sum, hits_of.values())),
+    of_question = dict(zip(attempts, puan, strict=True))
+    figures: Row = {
+        "model": model, "score": score, "strict": points(mean(strict)),
+        "specific_found": sum(map(sum, found.values())),
         "specific": sum(sum(specific[q]) * len(of) for q, of in attempts.items()),
-        "false_markers": sum(len(m.result.asserted) for m in flat), "unanswered": sum(not m.answered for m in flat),
+        "false_markers": sum(len(m.result.asserted) for m in flat),
+        "unanswered": sum(not m.answered for m in flat),
         "as_published": points(mean(by_question(attempts, lambda m: m.published))),
-        "facts_that_differ": sum(m.differ for m in flat), "attempts": max(map(len, attempts.values()), default=0),
-        "by_question": {q: points(v) for q, v in zip(attempts, puan, strict=True)}},
-        {q: v == 1 for q, v in zip(attempts, puan, strict=True)})
+        "facts_that_differ": sum(m.differ for m in flat),
+        "attempts": max(map(len, attempts.values()), default=0),
+        "by_question": {q: points(value) for q, value in of_question.items()}}
+    return Scored(model, score, parts, FACT_WEIGHTS, figures, {q: value == 1 for q, value in of_question.items()})
 
 
 TOPIC_NOTE = "One question a topic: a topic's figure supports no inference about the topic."
@@ -2801,14 +2810,14 @@ def fact_rows(answer: Answer, marked: Marked, criteria: Sequence[FactCriterion],
     nothing was answered), and the row of the attempt. `report` recomputes every figure from them. What the lines share is
     written once: a class of 41,000 answers has 440,000 of them."""
     result, missing = marked.result, answer.missing
-    key = to_json({"suite": "iik", **{name: getattr(answer, name) for name in ("model", "question_id", "attempt")}})[:-1]
+    key = to_json({"suite": "iik", "model": answer.model, "question_id": answer.question_id, "attempt": answer.attempt})[:-1]
     shared = to_json({"judge": "code", "by": "missing" if missing else "code", "match": match,
                       "answer_sha": short_hash(answer.text)})[1:]
     verdicts = ['"PASS"' if found else '"FAIL"' for found in result.found]
     verdicts += ["null" if missing else '"FAIL"' if number in result.asserted else '"PASS"'
                  for number in range(len(criteria) - len(result.found))]
-    rows = [f'{key}, "criterion_id": "{name}", "dimension": "{dimension}", "verdict": {verdict}, "rubric": "{rubric}", {shared}\n'
-            for (name, dimension, _, rubric), verdict in zip(criteria, verdicts, strict=True)]
+    rows = [f'{key}, "criterion_id": "{c.id}", "dimension": "{c.dimension}", "verdict": {verdict}, "rubric": "{c.rubric}", {shared}\n'
+            for c, verdict in zip(criteria, verdicts, strict=True)]
     status = "empty" if missing and answer.status == "ok" else answer.status
     attempt: Row = {"row": "attempt", "status": status, "cited": None, "unverified": None, "tools": [],
                     "seconds": answer.extra.get("seconds"), "cost": answer.extra.get("cost"),
@@ -2840,11 +2849,11 @@ def _place(text: str, variants: Sequence[Phrase]) -> str:
     if hit is None:
         return ""
 
-    def read(n: int) -> int:                                # how far the text matched in is read with the answer's first n + 1 signs
+    def reach(n: int) -> int:                               # of the answer's first n + 1 signs, in the text of the hit
         part = fold(text[:n + 1])
         return len(part if hit.text is folded else count(part))
 
-    at = bisect.bisect_left(range(len(text)), hit.start + 1, key=read)
+    at = bisect.bisect_left(range(len(text)), hit.start + 1, key=reach)
     left, right = text.rfind(" ", 0, max(0, at - 25)) + 1, text.find(" ", at + 30)
     around = " ".join(text[left:right if right >= 0 else len(text)].split())
     return f"({text.count(chr(10), 0, at) + 1}. satır: \"{around}\")"
