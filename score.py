@@ -449,7 +449,7 @@ def fold(text: str) -> str:
     'gecikmis itiraz; islah harci, tbknin 3 gunu, fiil, 10'
     """
     letters = _fold_letters(text)
-    if not letters.isascii() or any(map(letters.__contains__, MARKUP)):     # rarer signs: make them plain in the text itself
+    if not letters.isascii() or any(map(letters.__contains__, MARKUP)):     # rarer signs: made plain in the text itself
         letters = _fold_letters(_plain_signs(_drop_markup(text)))
     return " ".join(letters.split())
 
@@ -485,7 +485,7 @@ TENS = {"on": 10, "yirmi": 20, "otuz": 30, "kirk": 40, "elli": 50, "altmis": 60,
 SCALES = {"bin": 10**3, "milyon": 10**6, "milyar": 10**9}
 NUMBER_WORD = "|".join(sorted([*UNITS, *TENS, *SCALES, "yuz", "bucuk"], key=len, reverse=True))
 NUMBER_WORDS = lazy(NUMBER_WORD)
-LONGEST_NUMBER = 200        # signs: only a model that repeats itself writes a longer one, and int() refuses thousands of digits
+LONGEST_NUMBER = 200        # signs: only a model that repeats itself writes a longer one, and int() refuses thousands
 NUMBER_TOKEN = rf"(?:\d+(?:[.,]\d+)*|(?:{NUMBER_WORD})+)"    # "1.500,00", "yedi", "onyedi"
 
 
@@ -564,7 +564,7 @@ ENDING = rf"(?:l[ae]r)?(?:l[iu][kg])?(?:[iu]{OURS}|{CASES}){IS}"
 HAFTA_ENDING = rf"(?:y[aeiu]|n[iu]n|d[ae]n?|yl[ae]|{OURS}|s{CASES}|l[ae]r{CASES}|l[iu][kg]{CASES}|y)?(?:ki)?{IS}"
 UNIT_ENDING = {unit: lazy(rf"{HAFTA_ENDING if unit == 'hafta' else ENDING}(?![a-z])")
                for unit in ("gun", "hafta", "ay", "yil")}
-ANY_ENDING = lazy("")
+OTHER_ENDING = lazy(r"(?<!\d)|(?!\d|[.,/]\d)")        # anything, but no more of a number: "%10" is not in "%100" or "%10,5"
 
 WORDS = rf"(?:{NUMBER_WORD})+"
 VALUE = r"\d+(?:\.\d+)?"
@@ -614,7 +614,7 @@ def count(folded: str) -> str:
     return STRETCH.sub(lambda m: _count_stretch(m[0]), f" {folded}")[1:]
 
 
-@lru_cache(maxsize=4096)                                     # " bir", " on bes": texts say the same few again and again
+@lru_cache(maxsize=1024)                                     # " bir", " on bes": texts say the same few again and again
 def _count_stretch(stretch: str) -> str:
     for pattern, written in COUNTING:
         stretch = pattern.sub(written, stretch)
@@ -627,7 +627,7 @@ class Phrase(NamedTuple):
     folded: str             # and, if it has a number, counted
     counted: bool
     part: str               # what a folded text must hold at least: the phrase, or the longest part of it without a number
-    ending: re.Pattern[str]             # what may follow it inside a word
+    ending: re.Pattern[str]             # what may follow it
 
 
 class Hit(NamedTuple):
@@ -642,7 +642,7 @@ def phrase(text: str) -> Phrase:
     """Make a phrase ready for `hits`."""
     folded = fold(text)
     counted = count(folded)
-    ending = UNIT_ENDING.get(counted.rsplit(" ", 1)[-1], ANY_ENDING)
+    ending = UNIT_ENDING.get(counted.rsplit(" ", 1)[-1], OTHER_ENDING)
     if not re.search(r"\d", counted):
         return Phrase(lower(text), folded, False, folded, ending)
     parts = map(str.strip, re.split(rf"[^a-z ]*\d[^a-z ]*|\b(?:{'|'.join(MONEY)})\b", counted))
@@ -650,7 +650,6 @@ def phrase(text: str) -> Phrase:
 
 
 CUT_BEFORE = lazy(r"(?<=[a-z\d])[a-z\d%‰]|(?<=[%‰])\d|(?<=\d[.,/])\d")      # "gün" in "bugün", "3" in "13", "%3" or "2,3"
-CUT_AFTER = lazy(r"\d(?:\d|[.,/]\d)")                                    # "%10" in "%100" or "%10,5"
 
 
 def hits(sought: Phrase, folded: str) -> list[Hit]:
@@ -669,7 +668,7 @@ def hits(sought: Phrase, folded: str) -> list[Hit]:
     start = text.find(wanted)
     while start >= 0:
         end = start + len(wanted)
-        if not CUT_BEFORE.match(text, start) and not CUT_AFTER.match(text, end - 1) and ending.match(text, end):
+        if not CUT_BEFORE.match(text, start) and ending.match(text, end):
             found.append(Hit(text, start, end))
         start = text.find(wanted, start + 1)
     return found
@@ -4160,7 +4159,7 @@ def met_share(tried: Sequence[Tried], at: Sequence[int] | None = None) -> Fracti
     return _met_share(tuple([t.verdicts if at is None else bytes([t.verdicts[n] for n in at]) for t in tried]))
 
 
-@lru_cache(maxsize=4096)                                    # most answers meet all or nearly all: few are different
+@lru_cache(maxsize=1024)                                    # most answers meet all or nearly all: few are different
 def _met_share(attempts: tuple[bytes, ...]) -> Fraction | None:
     return mean(ratio(v.count(PASS), decided) for v in attempts if (decided := v.count(PASS) + v.count(FAIL)))
 
