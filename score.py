@@ -425,12 +425,12 @@ def own_suites() -> dict[str, str]:
 # Both sides of a match are folded, so the four i's (I, İ, ı, i) can all become one letter.
 TURKISH = (("\u0307", ""), ("ç", "c"), ("ğ", "g"), ("ö", "o"), ("ş", "s"), ("ü", "u"),
            ("â", "a"), ("î", "i"), ("û", "u"), ("'", ""), ("’", ""))
-BREAKS = ("\n", "\t", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x1f", "  ")
 QUOTES = lazy("[“”„«»″]")
 FRACTION_SIGNS = (("½", ",5"), ("¼", ",25"), ("¾", ",75"))
 RAISED = lazy("[²³¹⁰-₎①-⓿]")                     # a footnote mark or an exponent is no digit of the number
 DROPPED = lazy("[\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff'‘’ʼ´]")
 DASH = lazy("[‐-―−]")
+MARKUP = ("<", "*", "_", "`", "&", "~", "[", "://", "-")     # without one of these there is none
 LINE_HYPHEN = lazy(r"(?<=[^\W\d_])[-‐\u00ad]\s*\n\s*(?=[a-zçğıöşü])")
 TAG = r"</?[a-zA-Z][^<>]{0,300}>"
 TAG_IN_NUMBER = lazy(rf"(?<=\d)(?:{TAG})+(?=\d)")
@@ -452,34 +452,18 @@ def fold(text: str) -> str:
     >>> fold("GECİKMİŞ  İTİRAZ; **ISLAH** harcı, TBK'nın 3&nbsp;günü, ﬁil, 10²")
     'gecikmis itiraz; islah harci, tbknin 3 gunu, fiil, 10'
     """
-    letters = fold_letters(lower(text))
-    if not is_plain(letters):                               # rarer signs: make them plain in the text itself, then fold that
-        letters = fold_letters(lower(_plain_signs(_drop_markup(text) if _has_markup(text) else text)))
-    return one_spaced(letters)
+    letters = _fold_letters(text)
+    if not letters.isascii() or any(map(letters.__contains__, MARKUP)):     # rarer signs: made plain in the text itself
+        letters = _fold_letters(_plain_signs(_drop_markup(text)))
+    return " ".join(letters.split())
 
 
-def fold_letters(lowered: str) -> str:
-    """ASCII letters for the Turkish ones, sign by sign."""
+def _fold_letters(text: str) -> str:
+    """Lower case, and ASCII letters for the Turkish ones."""
+    text = lower(text)
     for letter, plain in TURKISH:
-        lowered = lowered.replace(letter, plain)
-    return lowered
-
-
-def is_plain(letters: str) -> bool:
-    """Is nothing left to fold but spaces?"""
-    return letters.isascii() and not _has_markup(letters)
-
-
-def one_spaced(letters: str) -> str:
-    """One plain space between words, whatever stood there."""
-    if not letters.isascii() or any(map(letters.__contains__, BREAKS)):
-        return " ".join(letters.split())
-    return letters.strip()
-
-
-def _has_markup(text: str) -> bool:
-    return ("<" in text or "*" in text or "_" in text or "`" in text or "&" in text or "~" in text
-            or "://" in text or "[" in text or ("-" in text and "\n" in text))
+        text = text.replace(letter, plain)
+    return text
 
 
 def _plain_signs(text: str) -> str:
@@ -505,7 +489,7 @@ TENS = {"on": 10, "yirmi": 20, "otuz": 30, "kirk": 40, "elli": 50, "altmis": 60,
 SCALES = {"bin": 10**3, "milyon": 10**6, "milyar": 10**9}
 NUMBER_WORD = "|".join(sorted([*UNITS, *TENS, *SCALES, "yuz", "bucuk"], key=len, reverse=True))
 NUMBER_WORDS = lazy(NUMBER_WORD)
-LONGEST_NUMBER = 200             # signs; nobody means a longer one (a model that repeats itself writes it), and int() refuses thousands of digits
+LONGEST_NUMBER = 200        # signs: only a model that repeats itself writes a longer one, and int() refuses thousands
 NUMBER_TOKEN = rf"(?:\d+(?:[.,]\d+)*|(?:{NUMBER_WORD})+)"    # "1.500,00", "yedi", "onyedi"
 
 
@@ -539,20 +523,22 @@ def read_numbers(tokens: Sequence[str]) -> list[Number | str]:
     """
     words = [w for t in tokens for w in ([t] if t[0].isdigit() else NUMBER_WORDS.findall(t))]
     numbers: list[Number | str] = []
-    while words:
-        value, used = _read_number(words)
-        numbers.append(words[0] if value is None else value)
-        words = words[max(used, 1):]
+    at = 0
+    while at < len(words):
+        value, end = _read_number(words, at)
+        numbers.append(value if end > at else words[at])
+        at = max(end, at + 1)
     return numbers
 
 
-def _read_number(words: Sequence[str]) -> tuple[Number | None, int]:
-    """Value and length of the longest number at the start of `words` (Turkish order: millions, thousands, hundreds, tens, units)."""
+def _read_number(words: Sequence[str], at: int) -> tuple[Number, int]:
+    """Value of the longest number that begins at `at`, and where it ends: there, if there is none. (Turkish order: millions,
+    thousands, hundreds, tens, units.)"""
     total: Number = 0
     group: Number = 0
     room, scale = 1000, 10**12                              # what is added next must be below these
-    used = 0
-    for word in words:
+    while at < len(words):
+        word = words[at]
         digits = digits_value(word) if word[0].isdigit() else None
         if digits is not None and not group:
             group, room = digits, 0
@@ -569,12 +555,12 @@ def _read_number(words: Sequence[str]) -> tuple[Number | None, int]:
             total, group, room = total + (group or 1) * scale, 0, 1000
         else:
             break
-        used += 1
-    return (total + group, used) if used else (None, 0)
+        at += 1
+    return total + group, at
 
 
-
-# What may follow gün, hafta, ay or yıl inside one word: inflection only ("aylık", "günden"), so that "bir ay" is not in "bir ayrı".
+# What may follow gün, hafta, ay or yıl inside one word: inflection only ("aylık", "günden"), so that "bir ay" is not in
+# "bir ayrı".
 CASES = r"(?:[ae]|[iu](?:n[iu]n|n[iuae]|nd[ae]n?|n|yl[ae])?|[dt][ae]n?|l[ae])?(?:ki)?"
 OURS = r"(?:m|m[iu]z|n[iu]z)(?:[aeiu]|[iu]n|d[ae]n?|l[ae])?"         # "ayım", "gününüzde", "haftamız"
 IS = r"(?:[dt][iu]r?|s[ae])?"                                       # "gündür", "gündü", "günse"
@@ -582,30 +568,30 @@ ENDING = rf"(?:l[ae]r)?(?:l[iu][kg])?(?:[iu]{OURS}|{CASES}){IS}"
 HAFTA_ENDING = rf"(?:y[aeiu]|n[iu]n|d[ae]n?|yl[ae]|{OURS}|s{CASES}|l[ae]r{CASES}|l[iu][kg]{CASES}|y)?(?:ki)?{IS}"
 UNIT_ENDING = {unit: lazy(rf"{HAFTA_ENDING if unit == 'hafta' else ENDING}(?![a-z])")
                for unit in ("gun", "hafta", "ay", "yil")}
+OTHER_ENDING = lazy(r"(?<!\d)|(?!\d|[.,/]\d)")        # anything, but no more of a number: "%10" is not in "%100" or "%10,5"
 
 WORDS = rf"(?:{NUMBER_WORD})+"
-RUN = lazy(rf"(?<![a-z\d])(?<!\d[.,/]){NUMBER_TOKEN}(?: {NUMBER_TOKEN})*(?![a-z\d]|[.,/]\d)")
 VALUE = r"\d+(?:\.\d+)?"
 MONEY = {"tl": "turk lirasi|lira|try|tl|₺", "usd": "abd dolari|dolar|usd|$", "eur": "avro|euro|eur|€"}
 ANY_MONEY = "|".join(MONEY.values()).replace("$", "[$]")
-Rewrite = Callable[[re.Match[str]], str]
-# How numbers come to be compared by value: read top to bottom, each line rewrites the text for the next. A line is tried only
-# on a text that holds one of its signs.
-COUNTING: list[tuple[tuple[str, ...], re.Pattern[str], str | Rewrite]] = [
-    (("gun", "ay", "yil", "hafta", "tl"), lazy(r"(?<=\d)(?=(?:gun|hafta|ay|yil|tl)(?![a-z]))"), " "),         # "3gün"
-    (("0 ",), lazy(rf"\b\d{{1,3}}(?: \d{{3}})+(?=(?:,\d+)? ?(?:{ANY_MONEY}))"), lambda m: m[0].replace(" ", "")),   # "690 000 TL"
-    (("de ", "te ", "da ", "ta "),                                                                              # "yüzde onu"
-     lazy(rf"\b(yuzde|binde|(?:{WORDS}|\d+)[dt][ae]) ({WORDS}(?: (?!{WORDS}[dt][ae] (?:{WORDS}|\d)){WORDS})*)"
-                rf"(?=[a-z])(s?{CASES}{IS})(?![a-z])"), r"\1 \2'\3"),
-    (("",), RUN, lambda m: " ".join(map(number_text, read_numbers(m[0].split())))),                              # "on yedi"
-    (("(",), lazy(rf"(?<![\d.])({VALUE}) \(\s?(?:yalniz )?\1\s?\)"), r"\1"),                               # "üç (3)"
-    (("%", "yuzde"), lazy(rf"(?:%|\byuzde) ?({VALUE})"), r"%\1"),
-    (("%",), lazy(rf"(?<![\d.%])({VALUE}) ?%(?!\d)"), r"%\1"),
-    (("‰", "binde"), lazy(rf"(?:‰|\bbinde) ?({VALUE})"), r"‰\1"),
-    (("de ", "te ", "da ", "ta "),                                                                              # "üçte iki"
-     lazy(rf"\b({WORDS}|\d+)[dt][ae] (\d+)"), lambda m: _part_of_parts(m)),
-    *[((sign,), lazy(rf"[{sign}] ?({VALUE})"), rf"\1 {unit}") for sign, unit in (("₺", "tl"), ("$", "usd"), ("€", "eur"))],
-    *[(tuple(names.split("|")), lazy(rf"({VALUE}) ?(?:{names.replace('$', '[$]')})"), rf"\1 {unit}") for unit, names in MONEY.items()],
+# Where a text may change when its numbers are written by value: words in a row that begin with a number or tell its unit.
+STRETCH = lazy(rf"[^a-z\d] ?(?:{NUMBER_WORD}|\d(?<!\d[.,/]\d))[^ ]*"
+               rf"(?: (?:[^a-z ]+(?= |$)|[^a-z ]*(?:[\d%]|{NUMBER_WORD}|{ANY_MONEY}|yalniz)[^ ]*))*")
+# How a stretch comes to be compared by value: read top to bottom, each line rewrites it for the next.
+COUNTING: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
+    (lazy(r"(?<=\d)(?=(?:gun|hafta|ay|yil|tl)(?![a-z]))"), " "),                                          # "3gün"
+    (lazy(rf"\b\d{{1,3}}(?: \d{{3}})+(?=(?:,\d+)? ?(?:{ANY_MONEY}))"), lambda m: m[0].replace(" ", "")),   # "690 000 TL"
+    (lazy(rf"\b(yuzde|binde|(?:{WORDS}|\d+)[dt][ae]) ({WORDS}(?: (?!{WORDS}[dt][ae] (?:{WORDS}|\d)){WORDS})*)"
+          rf"(?=[a-z])(s?{CASES}{IS})(?![a-z])"), r"\1 \2'\3"),                                            # "yüzde onu"
+    (lazy(rf"(?<![a-z\d])(?<!\d[.,/]){NUMBER_TOKEN}(?: {NUMBER_TOKEN})*(?![a-z\d]|[.,/]\d)"),
+     lambda m: " ".join(map(number_text, read_numbers(m[0].split())))),                                   # "on yedi"
+    (lazy(rf"(?<![\d.])({VALUE}) \(\s?(?:yalniz )?\1\s?\)"), r"\1"),                                     # "üç (3)"
+    (lazy(rf"(?:%|\byuzde) ?({VALUE})"), r"%\1"),
+    (lazy(rf"(?<![\d.%])({VALUE}) ?%(?!\d)"), r"%\1"),
+    (lazy(rf"(?:‰|\bbinde) ?({VALUE})"), r"‰\1"),
+    (lazy(rf"\b({WORDS}|\d+)[dt][ae] (\d+)"), lambda m: _part_of_parts(m)),                               # "üçte iki"
+    *[(lazy(rf"[{sign}] ?({VALUE})"), rf"\1 {unit}") for sign, unit in (("₺", "tl"), ("$", "usd"), ("€", "eur"))],
+    *[(lazy(rf"({VALUE}) ?(?:{names.replace('$', '[$]')})"), rf"\1 {unit}") for unit, names in MONEY.items()],
 ]
 
 
@@ -622,66 +608,55 @@ def _part_of_parts(said: re.Match[str]) -> str:
     return f"{said[2]}/{number_text(parts[0])}" if len(parts) == 1 else said[0]
 
 
-@lru_cache(maxsize=1024)                                     # hostile texts say one thing a hundred thousand times
+@lru_cache(maxsize=4)                                        # once for all phrases looked for in a text
 def count(folded: str) -> str:
     """Folded text with every number written by its value: digits, words or both, rates and amounts in one form each.
 
     >>> count(fold("Üç (3) gün; onyedi günlük; yüzde yirmisi, % 20; 1.500 lira, ₺1.500,00; alacağın üçte ikisi; bir yedi gün"))
     "3 gun; 17 gunluk; %20'si, %20; 1500 tl, 1500 tl; alacagin 2/3'si; 1 7 gun"
     """
-    for signs, pattern, written in COUNTING:
-        if any(map(folded.__contains__, signs)):
-            folded = pattern.sub(written, folded)
-    return folded
+    return STRETCH.sub(lambda m: _count_stretch(m[0]), f" {folded}")[1:]
+
+
+@lru_cache(maxsize=1024)                                     # " bir", " on bes": texts say the same few again and again
+def _count_stretch(stretch: str) -> str:
+    for pattern, written in COUNTING:
+        stretch = pattern.sub(written, stretch)
+    return stretch
 
 
 class Phrase(NamedTuple):
-    """A phrase made ready for matching. `probe` is a stretch of it without which no rule can find it in a text, folded. A phrase with
-    a number is looked for beside its `anchors` only, and only where one of the `signs` of its number stands."""
+    """A phrase made ready for matching."""
     published: str          # as the published rule looks for it
-    folded: str
-    probe: str
-    counted: str            # "" for a phrase without a number
-    anchors: tuple[str, ...]
-    signs: tuple[str, ...]
-    ending: re.Pattern[str] | None      # what may follow it inside a word, where that is not anything
-    follows: bool           # does its anchor stand right after the number ("gun" in "3 gun")?
+    folded: str             # and, if it has a number, counted
+    counted: bool
+    part: str               # what a folded text must hold at least: the phrase, or the longest part of it without a number
+    ending: re.Pattern[str]             # what may follow it
 
 
 class Hit(NamedTuple):
-    """Where a phrase stands: in `text` (the folded text, or a counted stretch of it) and near `place` of the folded text."""
+    """Where a phrase stands in the folded text, which is counted for a phrase with a number."""
     text: str
     start: int
     end: int
-    place: int
 
 
 @cache
 def phrase(text: str) -> Phrase:
     """Make a phrase ready for `hits`."""
-    published, folded = lower(text), fold(text)
-    letters = one_spaced(fold_letters(published))           # less is dropped of it than of `folded`: a probe must stand in both
+    folded = fold(text)
     counted = count(folded)
-    ending = UNIT_ENDING.get(counted.rsplit(" ", 1)[-1])
-    number = re.search(rf"\d{{1,{LONGEST_NUMBER}}}", counted)
-    if not number:
-        return Phrase(published, folded, folded if folded in letters else "", "", (), (), ending, False)
-    stretches = [s.strip() for s in re.split(rf"[^a-z ]*\d[^a-z ]*|\b(?:{'|'.join(MONEY)})\b", counted)]
-    probe = max((s for s in stretches if s in folded), key=len)
-    signs = _signs(int(number[0]))
-    anchors = (probe,) if probe else ("%", "yuzde") if "%" in counted else signs
-    return Phrase(published, folded, probe if probe in letters else "", counted, anchors, signs, ending,
-                  bool(probe) and re.search(rf"\d {re.escape(probe)}", counted) is not None)
+    ending = UNIT_ENDING.get(counted.rsplit(" ", 1)[-1], OTHER_ENDING)
+    if not re.search(r"\d", counted):
+        return Phrase(lower(text), folded, False, folded, ending)
+    parts = map(str.strip, re.split(rf"[^a-z ]*\d[^a-z ]*|\b(?:{'|'.join(MONEY)})\b", counted))
+    return Phrase(lower(text), counted, True, max((part for part in parts if part in folded), key=len, default=""), ending)
 
 
-def _signs(number: int) -> tuple[str, ...]:
-    """What shows that a text may say this number: its last digit, or the last word of it."""
-    last = number % 10 or number % 100
-    words = [word for word, value in {**UNITS, **TENS}.items() if value == last] or ["yuz"]
-    return (str(number % 10), *words, *(SCALES if number >= 1000 else ()))
+CUT_BEFORE = lazy(r"(?<=[a-z\d])[a-z\d%‰]|(?<=[%‰])\d|(?<=\d[.,/])\d")      # "gün" in "bugün", "3" in "13", "%3" or "2,3"
 
 
-def hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
+def hits(sought: Phrase, folded: str) -> list[Hit]:
     """All places of a phrase in folded text. It begins where a word begins and is open at its end for suffixes; numbers
     compare by value and whole.
 
@@ -689,44 +664,18 @@ def hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
     >>> [any(hits(phrase(p), text)) for p in ("üç gün", "13 gün", "onüç gün", "2/3", "yüzde yirmi", "yedi gün", "ek süre", "bir ay")]
     [True, True, True, True, True, False, True, False]
     """
-    if wanted.probe not in folded:                          # most texts do not have it, and that is quickly seen
-        return iter(())
-    return _counted_hits(wanted, folded) if wanted.counted else _hits(wanted.folded, wanted.ending, folded, 0)
-
-
-def _counted_hits(wanted: Phrase, folded: str) -> Iterator[Hit]:
-    """All places of a phrase with a number, by counting what stands around its anchors."""
-    reach = len(wanted.counted)
-    for anchor in wanted.anchors:
-        at = folded.find(anchor)
-        while at >= 0:
-            left, right = max(0, at - reach - 50), at + reach + 20
-            near = folded[max(0, at - 16):at] if wanted.follows else folded[left:right]
-            may_be = not wanted.follows or NUMBER_BEFORE_UNIT.search(near)      # else counting, the costly part, is in vain
-            if may_be and any(map(near.__contains__, wanted.signs)):
-                begin = max(left - 200, folded.rfind(" ", max(0, left - 200), left) + 1, 0)
-                end = min(right + 200, max(folded.find(" ", right), 0) or len(folded))  # no word is cut: it may be a number's
-                text = count(folded[begin:end]) + folded[end:end + 60]
-                if wanted.counted in text:
-                    here = len(count(folded[begin:at]))
-                    yield from _hits(wanted.counted, wanted.ending, text, at, here - reach - 8, here)
-            at = folded.find(anchor, at + 1)
-
-
-def _hits(needle: str, ending: re.Pattern[str] | None, text: str, place: int, first: int = 0, last: float = math.inf) -> Iterator[Hit]:
-    """Whole places of a folded and counted phrase that begin between `first` and `last`."""
-    at = text.find(needle, max(0, first)) if needle else -1
-    while 0 <= at <= last:
-        end = at + len(needle)
-        if (text[at - 1:at] == " " or not CUT_BEFORE.search(text[max(0, at - 2):at] + needle[0])) and not CUT_AFTER.match(text, end - 1) \
-                and (ending is None or ending.match(text, end)):
-            yield Hit(text, at, end, place or at)
-        at = text.find(needle, at + 1)
-
-
-NUMBER_BEFORE_UNIT = lazy(rf"(?:[^a-z .;:]|\d[.]|{NUMBER_WORD}|yuzde|binde|[dt][ae]) ?$")
-CUT_BEFORE = lazy(r"[a-z\d][a-z\d%‰]$|[%‰]\d$|\d[.,/]\d$")       # "gün" in "bugün", "3" in "13", "%3" or "2,3"
-CUT_AFTER = lazy(r"\d(?:\d|[.,/]\d)")                               # "%10" in "%100" or "%10,5"
+    if sought.part not in folded or not sought.folded:
+        return []
+    _, wanted, counted, _, ending = sought
+    text = count(folded) if counted else folded
+    found = []
+    start = text.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        if not CUT_BEFORE.match(text, start) and ending.match(text, end):
+            found.append(Hit(text, start, end))
+        start = text.find(wanted, start + 1)
+    return found
 
 
 CLAUSE_END = lazy(r"[.,;:!?](?!\d)| (?:ama|ancak|fakat|oysa|ise) ")
@@ -734,8 +683,8 @@ ONLY = lazy(r"\b(?:sadece|yalniz|yalnizca|salt|tek basina)\b")
 NEGATIVE_VERB = lazy(r"[a-z]+m[ae]z(?:l[ae]r|d[iu]|s[ae])?(?:d[iu]r)?$")
 QUESTION = lazy(r"m[iu](?:d[iu]r|y[a-z]+)?$")
 # Nouns and adjectives in -maz, -mez: they deny nothing.
-NOT_VERBS = lazy(r"(?:tasinmaz|dokunulmaz|kacinilmaz|vazgecilmez|degismez|yadsinmaz|tartisilmaz|itirazsiz|cekilmez|bolunmez|"
-                       r"onulmaz|inanilmaz|olmazsa|tukenmez|sasmaz|yilmaz|korkmaz|donmez|solmaz|gorunmez|bitmez)")
+NOT_VERBS = lazy("tasinmaz|dokunulmaz|kacinilmaz|vazgecilmez|degismez|yadsinmaz|tartisilmaz|itirazsiz|cekilmez|bolunmez|"
+                 "onulmaz|inanilmaz|olmazsa|tukenmez|sasmaz|yilmaz|korkmaz|donmez|solmaz|gorunmez|bitmez")
 
 
 def is_denied(hit: Hit) -> bool:
@@ -748,14 +697,14 @@ def is_denied(hit: Hit) -> bool:
     """
     before = re.split(r"[.;:!?]", hit.text[max(0, hit.start - 200):hit.start])[-1]
     rest = re.sub(r"^[a-z]*", "", hit.text[hit.end:hit.end + 80])        # after the phrase's last word
-    words = re.findall(r"[a-z]+", CLAUSE_END.split(rest, maxsplit=1)[0])
-    if words and NEGATIVE_VERB.match(words[0]) and not NOT_VERBS.match(words[0]):
+    words = [*re.findall(r"[a-z]+", CLAUSE_END.split(rest, maxsplit=1)[0]), "", "", ""]
+    if NEGATIVE_VERB.match(words[0]) and not NOT_VERBS.match(words[0]):
         return True
-    for place, word in enumerate(words[:2]):
+    for word, following in itertools.pairwise(words[:3]):
         if word.startswith("degil"):
-            is_question = any(QUESTION.match(w) for w in words[place + 1:place + 2])
-            return not is_question and not ONLY.search(before)
+            return not QUESTION.match(following) and not ONLY.search(before)
     return False
+
 
 # == Answers =======================================================================================
 
@@ -772,10 +721,9 @@ ANSWER_FIELDS: Fields = {
     "citations": optional(("an object", lambda v: isinstance(v, dict))),
 }
 LAYOUT = "NAME/QUESTION.md or NAME/QUESTION.ATTEMPT.txt"
-# Column names a spreadsheet may use, folded.
+# Column names a spreadsheet may use, folded ("question_id" is "questionid" then), the more telling first.
 COLUMNS = {
-    "question_id": ("question_id", "questionid", "question id", "soru_id", "soru id", "soru no", "soru_no", "soru numarasi", "soru",
-                    "question", "id"),
+    "question_id": ("questionid", "question id", "soruid", "soru id", "soru no", "soruno", "soru numarasi", "soru", "question", "id"),
     "answer": ("answer", "cevap", "yanit", "response", "cevabiniz", "yanitiniz"),
     "model": ("model", "ogrenci", "student", "ad soyad", "adi soyadi", "adiniz soyadiniz", "isim", "name", "ad", "ogrenci no",
               "ogrenci numarasi", "numara", "kullanici adi", "username", "e-posta adresi", "email address", "email"),
@@ -814,8 +762,8 @@ def read_answers(paths: Sequence[str], suite: str, questions: Mapping[str, Row])
         if wrong := misfits(row, ANSWER_FIELDS):
             problems += [f"{where}: {sentence}" for sentence in wrong]
             continue
-        answer = Answer(row.get("suite") or suite, str(row["model"]), str(row["question_id"]), row.get("attempt") or 1, row["answer"],
-                        row.get("status") or "ok", where, row)
+        answer = Answer(row.get("suite") or suite, str(row["model"]), str(row["question_id"]), row.get("attempt") or 1,
+                        row["answer"], row.get("status") or "ok", where, row)
         if answer.suite != suite:
             others[answer.suite] += 1
         elif answer.question_id in questions:
@@ -873,8 +821,8 @@ def _jsonl_rows(path: Path, problems: list[str]) -> Iterator[tuple[str, Row]]:
             counted[key] += 1
             row["attempt"] = counted[key]
         elif key in counted:
-            problems.append(f'{where}: "attempt" is {shown(row["attempt"])}, but an earlier answer of "{key[0]}" to question {key[1]} '
-                            "has none; expected attempts on all of them or on none")
+            problems.append(f'{where}: "attempt" is {shown(row["attempt"])}, but an earlier answer of "{key[0]}" to question '
+                            f"{key[1]} has none; expected attempts on all of them or on none")
         yield where, row
 
 
@@ -927,26 +875,27 @@ def _csv_rows(path: Path, questions: Mapping[str, Row], problems: list[str]) -> 
                             "expected quotation marks around an answer with the separator")
             continue
         cells += [""] * (len(header) - len(cells))
-        row: Row = {field: cells[place] for field, place in columns.items() if cells[place] or field == "answer"}
+        row: Row = {field: cells[place] for field, place in columns.items() if cells[place]}
         if is_long:
-            attempt = row.get("attempt", "")
-            yield where, {"model": plain_name(path.stem), **row, **({"attempt": int(attempt)} if is_number(attempt) else {}),
-                          "status": fold(row.get("status", "ok"))}
+            if is_number(row.get("attempt", "")):
+                row["attempt"] = int(row["attempt"])
+            yield where, {"model": plain_name(path.stem), "answer": "", **row, "status": fold(row.get("status", "ok"))}
         elif not row.get("model"):
             problems.append(f"{where}: has no student; expected a name in a column such as Öğrenci, Ad Soyad, student or name")
         else:
+            student = row["model"]
             for place, question_id in wide.items():
-                yield (f"{where} ({row['model']}, {question_id})",
-                       {"model": row["model"], "question_id": question_id, "answer": cells[place]})
+                yield f"{where} ({student}, {question_id})", {"model": student, "question_id": question_id, "answer": cells[place]}
 
 
 def _read_sheet(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Rows of a .csv file that are not blank, with their line numbers; the separator is the header's most frequent."""
     import csv
     text = _read_text(path)
-    bare_header = re.sub(r'"(?:[^"]|"")*"', "", text.lstrip()[:100_000]).split("\n", 1)[0]        # without what stands in quotation marks
+    unquoted = re.sub(r'"(?:[^"]|"")*"', "", text.lstrip()[:100_000])
+    separator = max(";,\t", key=unquoted.split("\n", 1)[0].count)
     csv.field_size_limit(2**31 - 1)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(";,\t", key=bare_header.count))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         for cells in reader:
             if any(cells := [cell.strip() for cell in cells]):
@@ -960,19 +909,21 @@ def _check_wide(path: Path, header: Sequence[str], columns: Mapping[str, int], w
     if not header:
         raise InputError(f"{path}: is empty; expected a header and a row for each answer or student")
     if not wide:
-        raise InputError(f"{path}:1: the columns are {_sample(header)}; expected question_id and answer (soru, cevap), or a column a question")
+        raise InputError(f"{path}:1: the columns are {_sample(header)}; expected question_id and answer (soru, cevap), "
+                         "or a column a question")
     for question_id, times in Counter(wide.values()).items():
         if times > 1:
             raise InputError(f"{path}:1: {times} columns are for question {question_id}; expected one")
-    if unused := [name for place, name in enumerate(header) if name and place not in wide and place != columns.get("model")]:
+    used = {*wide, columns.get("model")}
+    if unused := [name for place, name in enumerate(header) if name and place not in used]:
         say(f"{path}: notice: these columns are no question and were left out: {', '.join(unused)}")
 
 
 def _columns(header: Sequence[str]) -> dict[str, int]:
-    """Where the known columns are; of several names for one thing the more telling wins."""
-    folded = [fold(name) for name in header]
-    return {field: folded.index(fold(name)) for field, names in COLUMNS.items()
-            for name in reversed(names) if fold(name) in folded}
+    """Where the known columns are."""
+    places = {fold(name): place for place, name in reversed(list(enumerate(header)))}
+    known = {field: [places[name] for name in names if name in places] for field, names in COLUMNS.items()}
+    return {field: found[0] for field, found in known.items() if found}
 
 
 def _question_of(name: str, questions: Mapping[str, Row]) -> str | None:
@@ -2670,18 +2621,16 @@ class FactCriterion(NamedTuple):
 
 def fact_criteria(question: Row) -> list[FactCriterion]:
     """The facts of a question, then its false markers."""
-    found = []
-    for n, fact in enumerate(question["anahtar_bilgiler"], 1):
-        dimension = "specific" if any(map(is_specific, fact)) else "fact"
-        found.append(FactCriterion(f"f{n}", dimension, fact[0], short_hash(to_json(fact))))
-    for n, marker in enumerate(question["yanlis_isaretler"], 1):
-        found.append(FactCriterion(f"y{n}", "marker", marker, short_hash(marker)))
-    return found
+    facts = zip(question["anahtar_bilgiler"], specific_facts(question), strict=True)
+    return [*(FactCriterion(f"f{n}", "specific" if specific else "fact", fact[0], short_hash(to_json(fact)))
+              for n, (fact, specific) in enumerate(facts, 1)),
+            *(FactCriterion(f"y{n}", "marker", marker, short_hash(marker))
+              for n, marker in enumerate(question["yanlis_isaretler"], 1))]
 
 
 def specific_facts(question: Row) -> list[bool]:
     """Of each fact, whether it is specific."""
-    return [c.dimension == "specific" for c in fact_criteria(question) if c.dimension != "marker"]
+    return [any(map(is_specific, fact)) for fact in question["anahtar_bilgiler"]]
 
 
 SPECIFIC = lazy(rf"[%‰]\d|\d (?:{'|'.join(MONEY)})|(?<!\d)\d/\d\d?(?!\d)|\d[./]\d\d?[./]\d\d\d\d"
@@ -2715,7 +2664,7 @@ def fact_sheet(question: Row) -> FactSheet:
 
 
 class FactResult(NamedTuple):
-    """What one answer holds: which facts are found, and the numbers of the false markers it asserts or denies."""
+    """What one answer holds: which facts are found, and the places of the false markers it asserts or denies."""
     found: list[bool]
     asserted: list[int]
     denied: list[int]
@@ -2723,6 +2672,11 @@ class FactResult(NamedTuple):
     @property
     def puan(self) -> Fraction:
         return fact_score(sum(self.found), len(self.found), len(self.asserted))
+
+
+def nothing_found(facts: int) -> FactResult:
+    """What an answer that is missing holds."""
+    return FactResult([False] * facts, [], [])
 
 
 @cache
@@ -2743,7 +2697,7 @@ def match_turkish(sheet: FactSheet, folded: str) -> FactResult:
         denials = [is_denied(hit) for hit in hits(marker, folded)]
         if denials:
             (denied if all(denials) else asserted).append(number)
-    found = [any(next(hits(v, folded), None) for v in fact) for fact in sheet.facts]
+    found = [any(hits(v, folded) for v in fact) for fact in sheet.facts]
     return FactResult(found, asserted, denied)
 
 
@@ -2756,8 +2710,7 @@ def match_reference(sheet: FactSheet, lowered: str) -> FactResult:
 def examine(sheet: FactSheet, answer: Answer) -> tuple[FactResult, FactResult]:
     """What an answer holds by the product's rule and by the published one."""
     if answer.missing:
-        nothing = FactResult([False] * len(sheet.facts), [], [])
-        return nothing, nothing
+        return nothing_found(len(sheet.facts)), nothing_found(len(sheet.facts))
     return match_turkish(sheet, fold(answer.text)), match_reference(sheet, lower(answer.text))
 
 
@@ -2790,23 +2743,26 @@ def score_fact_model(model: str, marks: Mapping[str, Sequence[Marked]], specific
     """Standard score: mean puan over all questions, 0 where nothing was answered. Strict: share of specific facts found,
     mean over the questions that have any (so 3.51 and 15.79, as published, are 2/3 and 3 of 19). A question's value is the
     mean of its attempts. `specific` says of each question's facts whether they are."""
-    attempts = {q: marks.get(q) or [Marked(FactResult([False] * len(facts), [], []), Fraction(0), 0, False)]
-                for q, facts in specific.items()}
+    attempts = {q: marks.get(q) or [Marked(nothing_found(len(facts)), Fraction(0), 0, False)] for q, facts in specific.items()}
     flat = [m for of in attempts.values() for m in of]
-    hits_of = {q: [sum(itertools.compress(m.result.found, specific[q])) for m in of] for q, of in attempts.items()}
-    strict = [mean(ratio(n, sum(specific[q])) for n in of) for q, of in hits_of.items() if any(specific[q])]
+    found = {q: [sum(itertools.compress(m.result.found, specific[q])) for m in of] for q, of in attempts.items()}
+    strict = [mean(ratio(n, sum(specific[q])) for n in of) for q, of in found.items() if any(specific[q])]
     puan = filled(by_question(attempts, lambda m: m.result.puan)) or []
     kapsam = filled(by_question(attempts, lambda m: ratio(sum(m.result.found), len(m.result.found)))) or []
     parts: dict[str, list[Fraction] | None] = {"kapsam": kapsam, "ceza": minus(puan, kapsam)}
     score = score_of(parts, FACT_WEIGHTS)
-    return Scored(model, score, parts, FACT_WEIGHTS, {
-        "model": model, "score": score, "strict": points(mean(strict)), "specific_found": sum(map(sum, hits_of.values())),
+    of_question = dict(zip(attempts, puan, strict=True))
+    figures: Row = {
+        "model": model, "score": score, "strict": points(mean(strict)),
+        "specific_found": sum(map(sum, found.values())),
         "specific": sum(sum(specific[q]) * len(of) for q, of in attempts.items()),
-        "false_markers": sum(len(m.result.asserted) for m in flat), "unanswered": sum(not m.answered for m in flat),
+        "false_markers": sum(len(m.result.asserted) for m in flat),
+        "unanswered": sum(not m.answered for m in flat),
         "as_published": points(mean(by_question(attempts, lambda m: m.published))),
-        "facts_that_differ": sum(m.differ for m in flat), "attempts": max(map(len, attempts.values()), default=0),
-        "by_question": {q: points(v) for q, v in zip(attempts, puan, strict=True)}},
-        {q: v == 1 for q, v in zip(attempts, puan, strict=True)})
+        "facts_that_differ": sum(m.differ for m in flat),
+        "attempts": max(map(len, attempts.values()), default=0),
+        "by_question": {q: points(value) for q, value in of_question.items()}}
+    return Scored(model, score, parts, FACT_WEIGHTS, figures, {q: value == 1 for q, value in of_question.items()})
 
 
 TOPIC_NOTE = "One question a topic: a topic's figure supports no inference about the topic."
@@ -2857,14 +2813,14 @@ def fact_rows(answer: Answer, marked: Marked, criteria: Sequence[FactCriterion],
     nothing was answered), and the row of the attempt. `report` recomputes every figure from them. What the lines share is
     written once: a class of 41,000 answers has 440,000 of them."""
     result, missing = marked.result, answer.missing
-    key = to_json({"suite": "iik", **{name: getattr(answer, name) for name in ("model", "question_id", "attempt")}})[:-1]
+    key = to_json({"suite": "iik", "model": answer.model, "question_id": answer.question_id, "attempt": answer.attempt})[:-1]
     shared = to_json({"judge": "code", "by": "missing" if missing else "code", "match": match,
                       "answer_sha": short_hash(answer.text)})[1:]
     verdicts = ['"PASS"' if found else '"FAIL"' for found in result.found]
     verdicts += ["null" if missing else '"FAIL"' if number in result.asserted else '"PASS"'
                  for number in range(len(criteria) - len(result.found))]
-    rows = [f'{key}, "criterion_id": "{name}", "dimension": "{dimension}", "verdict": {verdict}, "rubric": "{rubric}", {shared}\n'
-            for (name, dimension, _, rubric), verdict in zip(criteria, verdicts, strict=True)]
+    rows = [f'{key}, "criterion_id": "{c.id}", "dimension": "{c.dimension}", "verdict": {verdict}, "rubric": "{c.rubric}", {shared}\n'
+            for c, verdict in zip(criteria, verdicts, strict=True)]
     status = "empty" if missing and answer.status == "ok" else answer.status
     attempt: Row = {"row": "attempt", "status": status, "cited": None, "unverified": None, "tools": [],
                     "seconds": answer.extra.get("seconds"), "cost": answer.extra.get("cost"),
@@ -2895,7 +2851,12 @@ def _place(text: str, variants: Sequence[Phrase]) -> str:
     hit = next((hit for variant in variants for hit in hits(variant, folded)), None)
     if hit is None:
         return ""
-    at = bisect.bisect_left(range(len(text)), hit.place + 1, key=lambda n: len(fold(text[:n + 1])))
+
+    def reach(n: int) -> int:                               # of the answer's first n + 1 signs, in the text of the hit
+        part = fold(text[:n + 1])
+        return len(part if hit.text is folded else count(part))
+
+    at = bisect.bisect_left(range(len(text)), hit.start + 1, key=reach)
     left, right = text.rfind(" ", 0, max(0, at - 25)) + 1, text.find(" ", at + 30)
     around = " ".join(text[left:right if right >= 0 else len(text)].split())
     return f"({text.count(chr(10), 0, at) + 1}. satır: \"{around}\")"
@@ -4231,7 +4192,7 @@ def met_share(tried: Sequence[Tried], at: Sequence[int] | None = None) -> Fracti
     return _met_share(tuple([t.verdicts if at is None else bytes([t.verdicts[n] for n in at]) for t in tried]))
 
 
-@lru_cache(maxsize=4096)                                    # most answers meet all or nearly all: few are different
+@lru_cache(maxsize=1024)                                    # most answers meet all or nearly all: few are different
 def _met_share(attempts: tuple[bytes, ...]) -> Fraction | None:
     return mean(ratio(v.count(PASS), decided) for v in attempts if (decided := v.count(PASS) + v.count(FAIL)))
 

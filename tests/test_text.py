@@ -191,8 +191,8 @@ def test_a_phrase_put_into_a_text_in_another_spelling_is_found(wanted, text, rng
 
 @settings(max_examples=600, deadline=None)
 @given(phrases, texts, texts)
-def test_counting_a_window_agrees_with_counting_the_whole(wanted, before, after):
-    """What `hits` finds by counting near an anchor only is what counting the whole text shows."""
+def test_a_hit_is_the_phrase_in_the_counted_text(wanted, before, after):
+    """What `hits` finds stands in the counted text."""
     folded = score.fold(f"{before} {wanted}; {after}")
     needle = score.count(score.fold(wanted))
     whole = score.count(folded)
