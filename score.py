@@ -680,28 +680,28 @@ def hits(sought: Phrase, folded: str) -> list[Hit]:
 
 CLAUSE_END = lazy(r"[.,;:!?](?!\d)| (?:ama|ancak|fakat|oysa|ise) ")
 ONLY = lazy(r"\b(?:sadece|yalniz|yalnizca|salt|tek basina)\b")
-NEGATIVE_VERB = lazy(r"[a-z]+m[ae]z(?:l[ae]r|d[iu]|s[ae])?(?:d[iu]r)?$")
-QUESTION = lazy(r"m[iu](?:d[iu]r|y[a-z]+)?$")
+NEGATIVE_VERB = lazy(r"[a-z]*m[ae]z(?:l[ae]r|d[iu]|s[iu]n(?:[iu]z)?)?(?:d[iu]r)?$")      # or the ending of one
+QUESTION = lazy(r"m[iu](?:d[iu]r|y[a-z]+|s[iu]n[a-z]*)?$")
 # Nouns and adjectives in -maz, -mez: they deny nothing.
 NOT_VERBS = lazy("tasinmaz|dokunulmaz|kacinilmaz|vazgecilmez|degismez|yadsinmaz|tartisilmaz|itirazsiz|cekilmez|bolunmez|"
                  "onulmaz|inanilmaz|olmazsa|tukenmez|sasmaz|yilmaz|korkmaz|donmez|solmaz|gorunmez|bitmez")
 
 
 def is_denied(hit: Hit) -> bool:
-    """Does the phrase's own clause deny it: "değildir" within two words, or a negative verb as the next word?
+    """Does the phrase's own clause deny it: "değildir" or a negative verb (-maz, -mez) within two words, or a negative ending
+    of its last word?
 
-    >>> [any(map(is_denied, hits(phrase("genel mahkeme"), fold(text)))) for text in (
-    ...     "Görevli mahkeme genel mahkeme değildir.", "Genel mahkeme görevli değil mi?", "Yalnız genel mahkeme değil, icra da.",
-    ...     "Genel mahkemeye başvurulamaz.", "Genel mahkeme taşınmaz için görevlidir.")]
-    [True, False, False, True, False]
+    >>> [any(map(is_denied, hits(phrase("genel mahkemede dava aç"), fold(text)))) for text in (
+    ...     "Genel mahkemede dava açılamaz.", "Genel mahkemede dava açmak gerekmez.", "Genel mahkemede dava açmak şart değildir.",
+    ...     "Genel mahkemede dava açılamaz mı?", "Yalnız genel mahkemede dava açılmaz, icraya da gidilir.",
+    ...     "Genel mahkemede dava açmayan, taşınmaz için gecikmiş olur.")]
+    [True, True, True, False, False, False]
     """
     before = re.split(r"[.;:!?]", hit.text[max(0, hit.start - 200):hit.start])[-1]
-    rest = re.sub(r"^[a-z]*", "", hit.text[hit.end:hit.end + 80])        # after the phrase's last word
-    words = [*re.findall(r"[a-z]+", CLAUSE_END.split(rest, maxsplit=1)[0]), "", "", ""]
-    if NEGATIVE_VERB.match(words[0]) and not NOT_VERBS.match(words[0]):
-        return True
-    for word, following in itertools.pairwise(words[:3]):
-        if word.startswith("degil"):
+    rest = re.split(r"(?![a-z])", hit.text[hit.end:hit.end + 80], maxsplit=1)        # of the phrase's last word; after it
+    words = [rest[0], *re.findall(r"[a-z]+", CLAUSE_END.split(rest[-1], maxsplit=1)[0]), "", "", ""]
+    for word, following in itertools.pairwise(words[:4]):
+        if word.startswith("degil") or (NEGATIVE_VERB.match(word) and not NOT_VERBS.match(word)):
             return not QUESTION.match(following) and not ONLY.search(before)
     return False
 

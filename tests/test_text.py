@@ -312,9 +312,29 @@ def test_a_noun_or_adjective_in_maz_denies_nothing(noun):
     assert counted("genel mahkeme", f"Genel mahkeme {noun} sayılır.") == "asserted"
 
 
-@pytest.mark.parametrize("verb", ["bakmaz", "görmez", "uygulanmaz", "yapılamaz", "edilemez", "veremezler", "olamazdı", "istenemezdir"])
-def test_a_negative_verb_as_the_next_word_denies(verb):
+@pytest.mark.parametrize("verb", ["bakmaz", "görmez", "uygulanmaz", "yapılamaz", "edilemez", "veremezler", "olamazdı", "istenemezdir", "sorumlu tutulmazsınız"])
+def test_a_negative_verb_within_two_words_denies(verb):
     assert counted("genel mahkeme", f"Buna genel mahkeme {verb}.") == "denied"
+
+
+# The left column is a false marker of the bench, the right one a correct sentence about the same thing, or one that asks or sets a condition.
+@pytest.mark.parametrize(
+    "marker, text, what",
+    [
+        ("icra mahkemesinde dava aç", "Borçtan kurtulma davası icra mahkemesinde dava açılmaz, asliyede açılır.", "denied"),
+        ("tanıkla ispat", "Bu olgu tanıkla ispatlanamaz.", "denied"),
+        ("icra müdürlüğünden isten", "İptal icra müdürlüğünden istenemez.", "denied"),
+        ("üç ay uzat", "Süre üç ay uzatılamaz.", "denied"),
+        ("doğrudan memura karşı", "Doğrudan memura karşı dava açılamaz.", "denied"),
+        ("üç ay uzat", "Süre üç ay uzatılır.", "asserted"),
+        ("üç ay uzat", "Süre üç ay uzatılmazsa mühlet biter.", "asserted"),
+        ("üç ay uzat", "Süre üç ay uzatılamaz mı?", "asserted"),
+        ("üç ay uzat", "Yalnız üç ay uzatılmaz, altı ay da uzatılır.", "asserted"),
+        ("doğrudan memura karşı", "Doğrudan memura karşı taşınmaz davası açılır.", "asserted"),
+    ],
+)
+def test_what_a_clause_denies_and_what_not(marker, text, what):
+    assert counted(marker, text) == what
 
 
 # -- Time --
