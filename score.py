@@ -158,22 +158,18 @@ def _unique(pairs: list[tuple[str, Any]]) -> Row:
     return row
 
 
-DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
-CLOSE_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
 
 
 def parse_json(text: str) -> Any:
     """JSON without NaN, infinities and duplicate keys; lone surrogates become U+FFFD. Raises ValueError with the reason."""
     try:
-        value = DECODER.decode(text)
-        # With as many keys as colons, no key stood twice; where texts have colons too, a slower look decides. (With the slower look
-        # at every row `report` takes an eighth longer.)
-        keys = len(value) + sum([len(v) for v in value.values() if type(v) is dict]) if type(value) is dict else -1
-        if keys != text.count(":"):
-            value = CLOSE_DECODER.decode(text)
-        return _without_surrogates(value) if "\\" in text and ("\\ud" in text or "\\uD" in text) else value
+        value, end = DECODER.raw_decode(text := text.strip(" \t\r\n"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    if end < len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return _without_surrogates(value) if "\\" in text and ("\\ud" in text or "\\uD" in text) else value
 
 
 def _without_surrogates(value: Any) -> Any:
@@ -259,11 +255,13 @@ def kind_of(row: Row, wanted: str = "") -> str:
 
 
 def rows_of_kind(path: Path, wanted: str, expected: str) -> Iterator[tuple[int, Row]]:
-    """The rows of a file of one kind. A file that plainly holds something else is refused in one sentence."""
-    for number, (line, row) in enumerate(read_rows(path)):
-        if number == 0 and (kind := kind_of(row, wanted)) not in ("", wanted):
+    """The rows of a file of one kind. A file whose first row plainly is something else is refused in one sentence."""
+    rows = read_rows(path)
+    for line, row in rows:
+        if (kind := kind_of(row, wanted)) not in ("", wanted):
             raise InputError(f"{path}:{line}: is not {wanted} but {kind}; expected {expected}")
         yield line, row
+        yield from rows
 
 
 def plain_name(name: str) -> str:
@@ -3986,6 +3984,35 @@ def code_of(verdict: Any, flagged: bool) -> int:
     return {"PASS": PASS, "FAIL": FAIL}.get(verdict, FAIL if flagged else NULL)
 
 
+def kind_key(row: Row, wording: str | None) -> tuple[Any, ...]:
+    """The fields of a row's kind, and the verdict's type, for True and 1.0 equal 1. `wording` is the question file's rubric."""
+    get = row.get
+    rubric, served, refused = get("rubric", wording), get("served"), get("refused")
+    return (type(row["verdict"]), row["verdict"], row["judge"], get("by"), get("template") or get("match"),
+            None if rubric == wording else rubric, (get("answer_sha") or "")[:1],
+            served.get("provider") or served.get("model") if served else None, tuple(refused) if refused else (),
+            get("quote_found"), get("flagged") is True, get("hallucination") is True, get("evasion") is True)
+
+
+KEY_FIELDS: Fields = {"suite": one_of(*READABLE), "model": TEXT, "question_id": TEXT, "attempt": ATTEMPT}
+
+
+def verdict_problems(row: Row) -> list[str]:
+    """What keeps a row from being one of verdicts. Ids compare as text, so a number becomes one."""
+    for field in ("question_id", "criterion_id"):
+        if type(row.get(field)) is int:
+            row[field] = str(row[field])
+    if "row" in row:
+        return misfits(row, {**KEY_FIELDS, "row": one_of("attempt")})
+    problems = misfits(row, {**KEY_FIELDS, "criterion_id": TEXT, "judge": TEXT})
+    verdict = row.get("verdict", "")
+    readable = READABLE.get(str(row.get("suite")))
+    if readable and (verdict not in readable or type(verdict) in (bool, float)):        # True and 1.0 equal 1, and are no grades
+        given = f"is {shown(verdict)}" if "verdict" in row else "is missing"
+        problems.append(f'"verdict" {given}; expected PASS, FAIL or null (kategori: 0 to 3)')
+    return problems
+
+
 class Kept:
     """What is kept of an attempt: its own row and, of each criterion (kategori: grader), the number of its verdict's kind."""
     __slots__ = ("cells", "row")
@@ -4013,7 +4040,7 @@ class Rows:
     def __init__(self, suite: str, questions: Mapping[str, Row], path: Path | None = None) -> None:
         self.suite, self.questions, self.path = suite, questions, path
         self.count = 0
-        self.kept: defaultdict[tuple[str, str], dict[int, Kept]] = defaultdict(dict)    # by model and question, by attempt
+        self.kept: dict[tuple[str, str], dict[int, Kept]] = {}                  # by model and question, by attempt
         self.replaced: Counter[str] = Counter()                                 # by model: rows that a later one replaced
         self.kinds = [Kind(UNJUDGED)]
         self.numbers: dict[tuple[Any, ...], int] = {}                           # of the kinds
@@ -4021,47 +4048,60 @@ class Rows:
         # Of each question the criteria (kategori: the graders, as they come): place in the cells, hash of the wording.
         self.columns = {q: self.graders if suite == "kategori" else criteria_of(suite, row)
                         for q, row in questions.items()}
+        self.column_field = "judge" if suite == "kategori" else "criterion_id"
 
-    def add(self, row: Row) -> str | None:
-        """Take one row in; what is wrong with it, if anything is."""
+    def add(self, row: Row) -> list[str]:
+        """Take one row in; what is wrong with it, if anything is. Most rows are of a known attempt, criterion and kind; one
+        with anything new is checked first."""
         self.count += 1
-        columns = self.columns.get(row["question_id"])
-        if columns is None:
-            return f'question "{row["question_id"]}" is not in the question file'
-        attempts = self.kept[sys.intern(row["model"]), sys.intern(row["question_id"])]
-        kept = attempts.get(row["attempt"]) or attempts.setdefault(row["attempt"], Kept(len(columns)))
         try:
-            if "row" in row:
-                kept.row = read_attempt(row)
-                return None
-            return self.add_verdict(row, kept.cells, columns)
+            try:
+                self._keep(row)
+            except (LookupError, TypeError, AttributeError):
+                if wrong := verdict_problems(row) or self._meet(row):
+                    return wrong
+                self._keep(row)
         except ValueError as error:
-            return str(error)
+            return [str(error)]
         except (TypeError, AttributeError) as error:
-            return f"is not a verdict row ({error})"
+            return [f"is not a verdict row ({error})"]
+        return []
 
-    def add_verdict(self, row: Row, cells: array[int], columns: dict[str, tuple[int, str | None]]) -> str | None:
-        name, verdict = row["judge" if columns is self.graders else "criterion_id"], row["verdict"]
-        if columns is self.graders:
-            columns.setdefault(name, (len(columns), None))
-            cells.extend([0] * (len(columns) - len(cells)))         # a grader who came later
-        elif name not in columns:
-            return f'criterion "{name}" of question "{row["question_id"]}" is not in the question file'
-        (at, wording), get = columns[name], row.get
-        rubric, served, refused = get("rubric", wording), get("served"), get("refused")
-        kind = (verdict, row["judge"], get("by"), get("template") or get("match"), None if rubric == wording else rubric,
-                (get("answer_sha") or "")[:1], served.get("provider") or served.get("model") if served else None,
-                tuple(refused) if refused else (), get("quote_found"), get("flagged") is True,
-                get("hallucination") is True, get("evasion") is True)
-        number = self.numbers.setdefault(kind, len(self.kinds))
-        if number == len(self.kinds):
-            self.kinds.append(Kind(code_of(verdict, get("flagged") is True), *kind))
-        before = cells[at]
+    def _keep(self, row: Row) -> None:
+        """Keep a row of a known attempt, criterion and kind; else LookupError or TypeError."""
+        question_id, attempt = row["question_id"], row["attempt"]
+        kept = self.kept[row["model"], question_id][attempt]
+        if type(attempt) is not int or row.get("row", "attempt") != "attempt":
+            raise TypeError                                 # True and 1.0 equal 1
+        if "row" in row:
+            kept.row = read_attempt(row)
+            return
+        at, wording = self.columns[question_id][row[self.column_field]]
+        number, before = self.numbers[kind_key(row, wording)], kept.cells[at]
         if before:
             self.replaced[row["model"]] += 1
-        if not before or verdict is not None or self.kinds[before].verdict is None:
-            cells[at] = number
-        return None
+        if not before or row["verdict"] is not None or self.kinds[before].verdict is None:
+            kept.cells[at] = number
+
+    def _meet(self, row: Row) -> list[str]:
+        """Make room for what is new in a row; what of it the question file does not have."""
+        model, question_id, name = sys.intern(row["model"]), sys.intern(row["question_id"]), row.get(self.column_field)
+        columns = self.columns.get(question_id)
+        if columns is None:
+            return [f'question "{question_id}" is not in the question file']
+        kept = self.kept.setdefault((model, question_id), {}).setdefault(row["attempt"], Kept(len(columns)))
+        if "row" in row:
+            return []
+        if columns is self.graders:
+            columns.setdefault(name, (len(columns), None))
+            kept.cells.extend([0] * (len(columns) - len(kept.cells)))           # a grader who came later
+        elif name not in columns:
+            return [f'criterion "{name}" of question "{question_id}" is not in the question file']
+        kind = kind_key(row, columns[name][1])
+        if kind not in self.numbers:
+            self.numbers[kind] = len(self.kinds)
+            self.kinds.append(Kind(code_of(row["verdict"], row.get("flagged") is True), *kind[1:]))
+        return []
 
     def attempts(self) -> dict[str, int]:
         """The models by name, and the highest number of an attempt of each."""
@@ -4520,7 +4560,7 @@ def page_rows(rows: Iterable[Row]) -> dict[str, Row]:
     for row in rows:
         of_model = nested["attempts" if "row" in row else "verdicts"]
         for field in ("suite", "question_id", "model"):
-            of_model = of_model.setdefault(row[field], {})
+            of_model = of_model.setdefault(str(row[field]), {})
         attempt = str(row["attempt"])
         if "row" in row:
             of_model[attempt] = [row.get(field) for field in ("status", "seconds", "cost", "cited", "unverified")]
@@ -4528,7 +4568,7 @@ def page_rows(rows: Iterable[Row]) -> dict[str, Row]:
             noted = said((row.get("quote") and row.get("quote_found") is False, "quote_absent"),
                          *[(row.get(name), name) for name in ("flagged", "hallucination", "evasion")])
             of_model.setdefault(attempt, []).append([
-                row["criterion_id"], row["verdict"], row.get("by"), (row.get("quote") or "")[:300],
+                str(row["criterion_id"]), row["verdict"], row.get("by"), (row.get("quote") or "")[:300],
                 (row.get("reason") or "")[:300], row["judge"], noted])
     return nested
 
@@ -4796,46 +4836,7 @@ def read_sources(paths: Sequence[str]) -> list[Source]:
     return [read_source(_read_text(file)) for file in files]
 
 
-KEY_FIELDS: Fields = {"suite": one_of(*READABLE), "model": TEXT, "question_id": TEXT, "attempt": ATTEMPT}
-
-
-def has_key(row: Row) -> bool:
-    """Is a row plainly one of verdicts? What key_problems() says of the others; asking it of every row `report` takes a seventh longer."""
-    get = row.get
-    return (type(get("suite")) is type(get("model")) is type(get("question_id")) is str and row["suite"] in READABLE
-            and type(get("attempt")) is int and 0 < row["attempt"] <= MOST_ATTEMPTS
-            and (row["row"] == "attempt" if "row" in row else
-                 type(get("criterion_id")) is type(get("judge")) is str and is_verdict(row)))
-
-
-def is_verdict(row: Row) -> bool:
-    """Has a row a verdict that its suite knows? (True and 1.0 are no grades, though they equal one.)"""
-    return type(row.get("verdict", 0.5)) not in (bool, float) and row["verdict"] in READABLE[row["suite"]]
-
-
-def key_problems(row: Row) -> list[str]:
-    """What keeps a row from being one of verdicts. Ids compare as text, so a number becomes one."""
-    for field in ("question_id", "criterion_id"):
-        if type(row.get(field)) is int:
-            row[field] = str(row[field])
-    if "row" in row:
-        return misfits(row, {**KEY_FIELDS, "row": one_of("attempt")})
-    problems = misfits(row, {**KEY_FIELDS, "criterion_id": TEXT, "judge": TEXT})
-    if not any(problem.startswith('"suite"') for problem in problems) and not is_verdict(row):
-        given = f"is {shown(row['verdict'])}" if "verdict" in row else "is missing"
-        problems.append(f'"verdict" {given}; expected PASS, FAIL or null (kategori: 0 to 3)')
-    return problems
-
-
-def rows_of(names: Sequence[str], problems: list[str]) -> Iterator[tuple[str, Row]]:
-    """All verdict rows, with the file and line of each; what is none becomes a problem."""
-    for name in names:
-        for line, row in rows_of_kind(Path(name), "a verdict", "verdict rows, as `judge` and `facts -o` write them"):
-            where = f"{name}:{line}"
-            if not has_key(row) and (wrong := key_problems(row)):
-                problems += [f"{where}: {sentence}" for sentence in wrong]
-            else:
-                yield where, row
+VERDICT_ROWS = ("a verdict", "verdict rows, as `judge` and `facts -o` write them")
 
 
 def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> dict[str, Rows]:
@@ -4843,16 +4844,19 @@ def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> 
     found: dict[str, Rows] = {}
     problems: list[str] = []
     others: Counter[str] = Counter()
-    for where, row in rows_of(names, problems):
-        if judge and row.get("judge", judge) != judge:
-            others[row["judge"]] += 1
-            continue
-        suite = row["suite"]
-        if suite not in found:
-            path = data_path(suite, data)
-            found[suite] = Rows(suite, read_questions(path, suite), path)
-        if wrong := found[suite].add(row):
-            problems.append(f"{where}: {wrong}")
+    for name in names:
+        for line, row in rows_of_kind(Path(name), *VERDICT_ROWS):
+            suite = str(row.get("suite"))
+            if suite in SUITES and judge in (None, row.get("judge", judge)):
+                if suite not in found:
+                    path = data_path(suite, data)
+                    found[suite] = Rows(suite, read_questions(path, suite), path)
+                wrong = found[suite].add(row)
+            else:
+                wrong = verdict_problems(row)
+                others[str(row.get("judge"))] += 1
+            if wrong:
+                problems += [f"{name}:{line}: {sentence}" for sentence in wrong]
     if problems:
         raise InputError(problems)
     if others and not any(rows.numbers for rows in found.values()):
@@ -4866,17 +4870,15 @@ def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> 
 
 def read_judge(name: str, judge: str | None) -> tuple[str, dict[tuple[Any, ...], Row]]:
     """One judge's own verdicts in a file, by key, and the judge."""
-    latest: dict[str, dict[tuple[Any, ...], Row]] = {}
+    latest: defaultdict[str, dict[tuple[Any, ...], Row]] = defaultdict(dict)
     problems: list[str] = []
-    for where, row in rows_of([name], problems):
-        if "row" in row:
-            continue
-        if not isinstance(row.get("dimension"), str):
-            problems.append(f'{where}: "dimension" is {shown(row.get("dimension"))}; expected a text')
-        key = tuple(row[field] for field in KEY[:-1])
-        of_judge = latest.setdefault(row["judge"], {})
-        if row["verdict"] is not None or key not in of_judge:
-            of_judge[key] = row
+    for line, row in rows_of_kind(Path(name), *VERDICT_ROWS):
+        wrong = verdict_problems(row)
+        if "row" not in row and not wrong and not (wrong := misfits(row, {"dimension": ("a text", lambda v: isinstance(v, str))})):
+            key, of_judge = tuple(row[field] for field in KEY[:-1]), latest[row["judge"]]
+            if row["verdict"] is not None or key not in of_judge:
+                of_judge[key] = row
+        problems += [f"{name}:{line}: {sentence}" for sentence in wrong]
     if problems:
         raise InputError(problems)
     if judge is None and len(latest) == 1:
@@ -5045,7 +5047,8 @@ def cmd_report(args: argparse.Namespace) -> int:
         with open_file(HERE / "data" / "pages" / "leaderboard.html") as file:
             template = file.read().decode("utf-8")
         count = sum(rows.count for rows in found.values())
-        again: Iterable[Row] = (row for _, row in rows_of(args.verdicts, []) if args.judge in (None, row.get("judge", args.judge)))
+        again = (row for name in args.verdicts for _, row in read_rows(Path(name))
+                 if args.judge in (None, row.get("judge", args.judge)))
         if count > PAGE_ROWS:
             say(f"notice: {count} rows are too many for a page: it shows the figures, not the single verdicts; report fewer models for those")
             again = ()
