@@ -81,7 +81,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
@@ -2441,10 +2441,16 @@ def minus(values: Sequence[Fraction], others: Sequence[Fraction]) -> list[Fracti
 
 def spearman(xs: Sequence[Fraction | float], ys: Sequence[Fraction | float]) -> float | None:
     """Spearman's rank correlation, mean ranks for ties; None where a side is constant or has fewer than two values."""
-    a, b = ([sum(2 * (o < v) + (o == v) for o in side) for v in side] for side in (xs, ys))     # 2 * mean rank - 1
+    a, b = map(_mean_ranks, (xs, ys))
     mean_a, mean_b = Fraction(sum(a), len(a) or 1), Fraction(sum(b), len(b) or 1)
     spread = math.sqrt(sum((v - mean_a) ** 2 for v in a) * sum((v - mean_b) ** 2 for v in b))
     return float(sum((v - mean_a) * (w - mean_b) for v, w in zip(a, b, strict=True))) / spread if spread else None
+
+
+def _mean_ranks(values: Sequence[Fraction | float]) -> list[int]:
+    """Of each value the mean of the ranks that its equals take up, from the lowest, doubled and less one: a whole number."""
+    in_order = sorted(values)
+    return [bisect.bisect_left(in_order, v) + bisect.bisect_right(in_order, v) for v in values]
 
 
 def kappa(pairs: Sequence[tuple[Any, Any]], weighted: bool = False) -> Fraction | None:
@@ -4127,22 +4133,28 @@ class Rows:
                  for a, kept in sorted(self.kept.get((model, question_id), {}).items()) if a <= k]
         return [by for by in found if by]
 
-    def tally(self, model: str | None = None) -> list[tuple[Kind, int]]:
-        """How many verdicts of each kind count, of one model or of all."""
-        counted: Counter[int] = Counter()
-        for place in ([(model, q) for q in self.questions] if model else list(self.kept)):
-            for kept in self.kept.get(place, {}).values():
-                counted.update(kept.cells)
-        return [(self.kinds[n], times) for n, times in sorted(counted.items()) if n]
+    @cached_property
+    def tallies(self) -> dict[str, Counter[Kind]]:
+        """How many verdicts of each kind count, by model; to be asked for when all rows are in."""
+        numbers: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        for (model, _), attempts in self.kept.items():
+            for kept in attempts.values():
+                numbers[model].update(kept.cells)
+        return {model: Counter({self.kinds[n]: times for n, times in sorted(of.items()) if n}) for model, of in numbers.items()}
+
+    @cached_property
+    def tally(self) -> Counter[Kind]:
+        """How many verdicts of each kind count."""
+        return sum(self.tallies.values(), Counter())
 
     def templates(self) -> list[str]:
         """The instructions that the judges had."""
-        return sorted({str(kind.template) for kind, _ in self.tally() if kind.by == "judge" and kind.template})
+        return sorted({str(kind.template) for kind in self.tally if kind.by == "judge" and kind.template})
 
     def judges(self) -> list[str]:
         """The judges. Of graders the third has graded the fewest answers; if all graded as many, it is the usual third."""
         times: Counter[str] = Counter()
-        for kind, n in self.tally():
+        for kind, n in self.tally.items():
             times[kind.judge] += n
         return sorted({kind.judge for kind in self.kinds[1:]}, key=lambda j: (-times[j], j == TIEBREAK, j))
 
@@ -4170,7 +4182,7 @@ def criteria_of(suite: str, question: Row) -> dict[str, tuple[int, str | None]]:
 
 def rows_notes(rows: Rows, model: str) -> list[str]:
     """What is to be said of a model's verdicts in any suite."""
-    kinds = rows.tally(model)
+    kinds = rows.tallies[model].items()
     judged = [(kind, n) for kind, n in kinds if kind.by == "judge"]
     quotes, lost = (sum(n for kind, n in judged if kind.quote_found in known) for known in ((True, False), (False,)))
     flagged = sum(n for kind, n in kinds if kind.flagged)
@@ -4194,7 +4206,7 @@ def run_notes(rows: Rows, scored: Sequence[Scored]) -> list[str]:
     """What a reader must know of the rows as a whole, then of each model's."""
     templates = rows.templates()
     what = "grades of {} grading" if rows.suite == "kategori" else "verdicts of {} judge"
-    refused = sorted({str(name) for kind, _ in rows.tally() if kind.by == "judge" for name in kind.refused})
+    refused = sorted({str(name) for kind in rows.tally if kind.by == "judge" for name in kind.refused})
     return [*[f"{s.model}: {note}" for s in scored for note in s.notes],
             *[f"MIXED: {model}: {n} rows stand for a criterion that another row decides too; the later one counts."
               for model, n in sorted(rows.replaced.items())],
@@ -4233,9 +4245,9 @@ def tries(found: Mapping[int, Tried], size: int, k: int) -> list[Tried]:
     return [t if t.row.answered else t._replace(verdicts=failed.verdicts) for t in first]
 
 
-def met_share(tried: Sequence[Tried], at: Sequence[int] | None = None) -> Fraction | None:
-    """Mean over attempts of the share of the decided criteria (all, or those at some places) that are met."""
-    return _met_share(tuple([t.verdicts if at is None else bytes([t.verdicts[n] for n in at]) for t in tried]))
+def met_share(tried: Sequence[Tried], counted: Sequence[bool] | None = None) -> Fraction | None:
+    """Mean over attempts of the share of the decided criteria (all, or those counted) that are met."""
+    return _met_share(tuple([t.verdicts if counted is None else bytes(itertools.compress(t.verdicts, counted)) for t in tried]))
 
 
 @lru_cache(maxsize=4096)                                    # most answers meet all or nearly all: few are different
@@ -4281,11 +4293,8 @@ def score_model(model: str, tried: Mapping[str, Sequence[Tried]], questions: Map
 
 def met_by_dimension(tried: Mapping[str, Sequence[Tried]], questions: Mapping[str, Row]) -> Row:
     """Criteria met, in points, counting those of one dimension only."""
-    found = {}
-    for d in DIMENSIONS:
-        at = {q: [n for n, c in enumerate(row["criteria"]) if c["dimension"] == d] for q, row in questions.items()}
-        found[d] = points(mean(met_share(of, at[q]) for q, of in tried.items()))
-    return found
+    counted = {d: {q: [c["dimension"] == d for c in row["criteria"]] for q, row in questions.items()} for d in DIMENSIONS}
+    return {d: points(mean(met_share(of, counted[d][q]) for q, of in tried.items())) for d in DIMENSIONS}
 
 
 def per_question(tried: Mapping[str, Sequence[Tried]], field: str) -> float | None:
@@ -4300,7 +4309,7 @@ def attempt_notes(tried: Mapping[str, Sequence[Tried]]) -> list[str]:
     absent = [name for name, t in attempts.items() if t.row.source == "nothing"]
     without = [name for name, t in attempts.items() if t.row.source == "verdicts"]
     unjudged = sum(t.verdicts.count(UNJUDGED) for t in attempts.values())
-    undecided = [name for name, t in attempts.items() if met_share([t]) is None]
+    undecided = [name for name, t in attempts.items() if PASS not in t.verdicts and FAIL not in t.verdicts]
     return said(
         (absent, f"{len(absent)} of {len(attempts)} attempts are absent and count as unanswered ({_sample(absent)})."),
         (unjudged, f"INCOMPLETE: {unjudged} criteria of attempts with an answer have no verdict row and are left out; the "
@@ -4318,7 +4327,7 @@ def irac_models(rows: Rows, k: int, weights: Mapping[str, Fraction]) -> Iterator
     for model in models:
         tried = {q: tries(rows.tried(model, q), len(row["criteria"]), k) for q, row in rows.questions.items()}
         s = score_model(model, tried, rows.questions, weights)
-        s.figures["null"] = sum(n for kind, n in rows.tally(model) if kind.verdict is None)
+        s.figures["null"] = sum(n for kind, n in rows.tallies[model].items() if kind.verdict is None)
         if len(models) > INTERVALS_UP_TO:
             s.figures["by_question"] = {}
         yield s
