@@ -282,11 +282,12 @@ class LazyPattern:
 
 
 lazy = cast("Callable[..., re.Pattern[str]]", LazyPattern)              # what `re.compile` gives, later
-to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # JSON as the product writes it: UTF-8 as it is, no NaN
+to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # JSON as the product writes it, without NaN
 
 
 def write_whole(path: Path, text: str | Iterable[str]) -> None:
-    """Write a file, given whole or in parts, whole or not at all. A pipe or a device (/dev/null) is written to, never replaced."""
+    """Write a file, given whole or in parts, whole or not at all. A pipe or a device (/dev/null) is written to, never
+    replaced."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     parts = [text] if isinstance(text, str) else text
     try:
@@ -389,11 +390,12 @@ def read_questions(path: Path, suite: str) -> dict[str, Row]:
     problems: list[str] = []
     questions: dict[str, Row] = {}
     lines: dict[str, int] = {}
-    for line, row in rows_of_kind(path, f"a question of suite {suite}", f"the fields {', '.join(QUESTION_FIELDS[suite])}"):
-        problems += [f"{path}:{line}: {wrong}" for wrong in misfits(row, QUESTION_FIELDS[suite])]
+    fields = QUESTION_FIELDS[suite]
+    for line, row in rows_of_kind(path, f"a question of suite {suite}", f"the fields {', '.join(fields)}"):
+        problems += [f"{path}:{line}: {wrong}" for wrong in misfits(row, fields)]
         question_id = str(row.get("id"))
-        if lines.setdefault(question_id, line) != line:
-            problems.append(f'{path}:{line}: "id" {shown(row.get("id"))} is also on line {lines[question_id]}; expected each id once')
+        if (first := lines.setdefault(question_id, line)) != line:
+            problems.append(f'{path}:{line}: "id" {shown(row.get("id"))} is also on line {first}; expected each id once')
         questions[question_id] = row
     if problems:
         raise InputError(problems)
@@ -404,7 +406,8 @@ def data_path(suite: str, given: str | None) -> Path:
     """The question file: the user's own, or the one beside this script."""
     path = Path(given) if given else HERE / "data" / DATA_FILES[suite]
     if not given and not path.exists():
-        raise InputError(f"{path}: the question file is missing; keep the folder data/ beside score.py, or name a file with --data", 2)
+        raise InputError(f"{path}: the question file is missing; keep the folder data/ beside score.py, or name a file "
+                         "with --data", 2)
     return path
 
 
@@ -2580,8 +2583,8 @@ def as_markdown(table: Table) -> str:
 
 
 def as_csv(tables: Sequence[Table]) -> str:
-    """All tables below one another, each with its head first, as programs expect it, and its title and notes after the rows. A cell that a
-    spreadsheet would take for a formula gets an apostrophe."""
+    """All tables below one another, each with its head first, as programs expect it, and its title and notes after the
+    rows. A cell that a spreadsheet would take for a formula gets an apostrophe."""
     import csv
     out = io.StringIO()
     for table in tables:
@@ -2600,7 +2603,7 @@ def _no_formula(cell: str) -> str:
 
 
 def print_json(text: str) -> None:
-    """Print JSON; where standard output has another encoding than UTF-8 (a Windows code page), what is not ASCII is escaped."""
+    """Print JSON; where standard output is not UTF-8 (a Windows code page), what is not ASCII is escaped."""
     plain = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name == "utf-8"
     print(text if plain else re.sub(r"[^\x00-\x7f]", lambda sign: json.dumps(sign[0])[1:-1], text))
 
@@ -3941,21 +3944,20 @@ class Attempt(NamedTuple):
 NO_ATTEMPT = Attempt(False, Fraction(0), False, None, None, None, source="nothing")
 
 
+_NUMBER = ("a number", lambda v: v is None or type(v) in (int, float))
+ATTEMPT_FIELDS: Fields = {"usage": ("an object", lambda v: not v or isinstance(v, dict)), "seconds": _NUMBER, "cost": _NUMBER}
+
+
 def read_attempt(row: Row) -> Attempt:
     """Grounding is found / cited over an answer's distinct citations, 1 when it cites none, 0 when there is no answer.
     Raises ValueError for a figure that is none."""
     cited, missing = (len(v) if isinstance(v, list) else v or 0 for v in (row.get("cited"), row.get("unverified")))
     if type(cited) is not int or type(missing) is not int or not 0 <= missing <= cited:
-        raise ValueError(f'"cited" is {shown(row.get("cited"))} and "unverified" is {shown(row.get("unverified"))}; expected '
-                         "a whole number and a list of no more than that")
+        raise ValueError(f'"cited" is {shown(row.get("cited"))} and "unverified" is {shown(row.get("unverified"))}; '
+                         "expected a whole number and a list of no more than that")
     usage = row.get("usage") or {}
-    if not isinstance(usage, dict):
-        raise ValueError(f'"usage" is {shown(usage)}; expected an object')
-    figures = {"seconds": row.get("seconds"), "cost": row.get("cost"),
-               **{name: v for name, v in usage.items() if name.endswith("_tokens")}}
-    for name, value in figures.items():
-        if value is not None and type(value) not in (int, float):
-            raise ValueError(f'"{name}" is {shown(value)}; expected a number')
+    for wrong in misfits(row, ATTEMPT_FIELDS) or misfits(usage, {n: _NUMBER for n in usage if n.endswith("_tokens")}):
+        raise ValueError(wrong)
     try:
         published, differ = ratio(row.get("published", 0)), int(row.get("differ", 0))
     except (ValueError, TypeError, ZeroDivisionError):
@@ -3963,9 +3965,9 @@ def read_attempt(row: Row) -> Attempt:
                          "expected a fraction and a whole number") from None
     answered = bool(row.get("answered", row.get("status", "ok") in ("ok", "length", "refusal")))
     grounding = ratio(0) if not answered else ratio(cited - missing, cited) if cited else ratio(1)
-    tokens = usage.get("total_tokens") or (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0) or None
+    tokens = usage.get("total_tokens") or sum(usage.get(name) or 0 for name in ("prompt_tokens", "completion_tokens"))
     return Attempt(answered, grounding, bool(row.get("tool_record") or row.get("tools")), row.get("seconds"),
-                   row.get("cost"), tokens, published, differ)
+                   row.get("cost"), tokens or None, published, differ)
 
 
 class Kind(NamedTuple):
@@ -3991,7 +3993,8 @@ def code_of(verdict: Any, flagged: bool) -> int:
 
 
 def kind_key(row: Row, wording: str | None) -> tuple[Any, ...]:
-    """The fields of a row's kind, and the verdict's type, for True and 1.0 equal 1. `wording` is the question file's rubric."""
+    """The fields of a row's kind, and the verdict's type, for True and 1.0 equal 1; `wording` is the hash of the criterion in
+    the question file."""
     get = row.get
     rubric, served, refused = get("rubric", wording), get("served"), get("refused")
     return (type(row["verdict"]), row["verdict"], row["judge"], get("by"), get("template") or get("match"),
@@ -4013,14 +4016,14 @@ def verdict_problems(row: Row) -> list[str]:
     problems = misfits(row, {**KEY_FIELDS, "criterion_id": TEXT, "judge": TEXT})
     verdict = row.get("verdict", "")
     readable = READABLE.get(str(row.get("suite")))
-    if readable and (verdict not in readable or type(verdict) in (bool, float)):        # True and 1.0 equal 1, and are no grades
+    if readable and (verdict not in readable or type(verdict) in (bool, float)):        # True and 1.0 are no grades
         given = f"is {shown(verdict)}" if "verdict" in row else "is missing"
         problems.append(f'"verdict" {given}; expected PASS, FAIL or null (kategori: 0 to 3)')
     return problems
 
 
 class Kept:
-    """What is kept of an attempt: its own row and, of each criterion (kategori: grader), the number of its verdict's kind."""
+    """What is kept of an attempt: its own row and, of each criterion (kategori: grader), the number of the verdict's kind."""
     __slots__ = ("cells", "row")
 
     def __init__(self, size: int) -> None:
@@ -4091,13 +4094,14 @@ class Rows:
 
     def _meet(self, row: Row) -> list[str]:
         """Make room for what is new in a row; what of it the question file does not have."""
-        model, question_id, name = sys.intern(row["model"]), sys.intern(row["question_id"]), row.get(self.column_field)
+        model, question_id = sys.intern(row["model"]), sys.intern(row["question_id"])
         columns = self.columns.get(question_id)
         if columns is None:
             return [f'question "{question_id}" is not in the question file']
         kept = self.kept.setdefault((model, question_id), {}).setdefault(row["attempt"], Kept(len(columns)))
         if "row" in row:
             return []
+        name = row[self.column_field]
         if columns is self.graders:
             columns.setdefault(name, (len(columns), None))
             kept.cells.extend([0] * (len(columns) - len(kept.cells)))           # a grader who came later
@@ -4140,7 +4144,8 @@ class Rows:
         for (model, _), attempts in self.kept.items():
             for kept in attempts.values():
                 numbers[model].update(kept.cells)
-        return {model: Counter({self.kinds[n]: times for n, times in sorted(of.items()) if n}) for model, of in numbers.items()}
+        return {model: Counter({self.kinds[n]: times for n, times in sorted(of.items()) if n})
+                for model, of in numbers.items()}
 
     @cached_property
     def tally(self) -> Counter[Kind]:
@@ -4247,7 +4252,8 @@ def tries(found: Mapping[int, Tried], size: int, k: int) -> list[Tried]:
 
 def met_share(tried: Sequence[Tried], counted: Sequence[bool] | None = None) -> Fraction | None:
     """Mean over attempts of the share of the decided criteria (all, or those counted) that are met."""
-    return _met_share(tuple([t.verdicts if counted is None else bytes(itertools.compress(t.verdicts, counted)) for t in tried]))
+    verdicts = [t.verdicts for t in tried]
+    return _met_share(tuple(verdicts if counted is None else [bytes(itertools.compress(v, counted)) for v in verdicts]))
 
 
 @lru_cache(maxsize=4096)                                    # most answers meet all or nearly all: few are different
@@ -4726,7 +4732,8 @@ Statutes = Mapping[tuple[str, str], str]        # text of statutes, folded, by s
 
 
 def check_questions(questions: Mapping[str, Row], suite: str, law: Statutes | None) -> Iterator[tuple[str, str]]:
-    """What is wrong with questions beyond their fields: id and finding. `law` is the text of statutes, for the passages of suite irac."""
+    """What is wrong with questions beyond their fields: id and finding. `law` is the text of statutes, for the passages of
+    suite irac."""
     for question_id, row in questions.items():
         findings = check_iik(row) if suite == "iik" else check_irac(row, law) if suite == "irac" else ()
         yield from ((question_id, finding) for finding in findings)
@@ -4815,8 +4822,8 @@ def say_unasked(path: Path, questions: Mapping[str, Row], answered: Collection[s
     """Questions that nobody answered count as unanswered for everybody; more likely they were not asked."""
     unasked = [q for q in questions if q not in answered]
     if unasked:
-        say(f"notice: nobody has an answer to {len(unasked)} of {many(len(questions), 'question')} of {path.name} ({_sample(unasked)}), "
-            "and that counts as unanswered; if fewer were asked, give a file of those with --data")
+        say(f"notice: nobody has an answer to {len(unasked)} of {many(len(questions), 'question')} of {path.name} "
+            f"({_sample(unasked)}), and that counts as unanswered; if fewer were asked, give a file of those with --data")
 
 
 def read_rubrics(path: Path) -> Row:
@@ -4824,7 +4831,8 @@ def read_rubrics(path: Path) -> Row:
     with open_file(path) as file:
         rubrics, wrong = _parsed(file.read())
     names = ("name_tr", "measures", "3", "2", "1", "0")
-    rubric = (f"an object with the texts {', '.join(names)}", lambda v: isinstance(v, dict) and all(_is_text(v.get(n)) for n in names))
+    rubric = (f"an object with the texts {', '.join(names)}",
+              lambda v: isinstance(v, dict) and all(_is_text(v.get(n)) for n in names))
     if problems := [wrong] if wrong else misfits(rubrics, dict.fromkeys(CATEGORIES, rubric)):
         raise InputError([f"{path}: {problem}" for problem in problems])
     return rubrics
@@ -4877,14 +4885,18 @@ def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> 
     return {suite: found[suite] for suite in SUITES if suite in found}
 
 
+DIMENSION: Fields = {"dimension": ("a text", lambda v: isinstance(v, str))}
+
+
 def read_judge(name: str, judge: str | None) -> tuple[str, dict[tuple[Any, ...], Row]]:
     """One judge's own verdicts in a file, by key, and the judge."""
-    latest: defaultdict[str, dict[tuple[Any, ...], Row]] = defaultdict(dict)
+    latest: dict[str, dict[tuple[Any, ...], Row]] = {}
     problems: list[str] = []
     for line, row in rows_of_kind(Path(name), *VERDICT_ROWS):
-        wrong = verdict_problems(row)
-        if "row" not in row and not wrong and not (wrong := misfits(row, {"dimension": ("a text", lambda v: isinstance(v, str))})):
-            key, of_judge = tuple(row[field] for field in KEY[:-1]), latest[row["judge"]]
+        if "row" in row:
+            wrong = verdict_problems(row)
+        elif not (wrong := verdict_problems(row) or misfits(row, DIMENSION)):
+            key, of_judge = tuple(row[field] for field in KEY[:-1]), latest.setdefault(row["judge"], {})
             if row["verdict"] is not None or key not in of_judge:
                 of_judge[key] = row
         problems += [f"{name}:{line}: {sentence}" for sentence in wrong]
@@ -4906,22 +4918,17 @@ def cmd_facts(args: argparse.Namespace) -> int:
     questions = read_questions(path, "iik")
     answers = read_answers(args.answers, "iik", questions)
     say_unasked(path, questions, {a.question_id for a in answers})
-    gc.freeze()                                             # they stay to the end: the collector need not walk them again and again
+    gc.freeze()                                     # they stay to the end: the collector need not walk them again and again
     sheets = {question_id: fact_sheet(row) for question_id, row in questions.items()}
-    marked = [mark(sheets[answer.question_id], answer, args.match) for answer in answers]
+    marked = [(answer, mark(sheets[answer.question_id], answer, args.match)) for answer in answers]
     marks: Marks = {}
-    for answer, m in zip(answers, marked, strict=True):
+    for answer, m in marked:
         marks.setdefault(answer.model, {}).setdefault(answer.question_id, []).append(m)
     scored = score_facts(marks, questions)
-    show([facts_board(scored, questions, args.match, signature("iik", path, match=args.match, answers=len(answers)))], args.format)
+    signed = signature("iik", path, match=args.match, answers=len(answers))
+    show([facts_board(scored, questions, args.match, signed)], args.format)
     if args.explain or args.explain_dir:
-        order = {question_id: place for place, question_id in enumerate(questions)}
-        explained: dict[str, list[list[str]]] = {model: [] for model in marks}
-        for answer, m in sorted(zip(answers, marked, strict=True), key=lambda of: (order[of[0].question_id], of[0].attempt)):
-            q = answer.question_id
-            explained[answer.model].append(explain(answer, m.result, sheets[q], questions[q]))
-        figures = {s.model: s.figures for s in scored}
-        pages = {model: explanation(figures[model], of) for model, of in explained.items()}
+        pages = explanations(marked, {s.model: s.figures for s in scored}, questions, sheets)
         if args.explain:
             print(calm("\n" + "\n\n".join(pages.values())))
         if args.explain_dir:
@@ -4929,18 +4936,29 @@ def cmd_facts(args: argparse.Namespace) -> int:
     if args.output:
         criteria = {question_id: fact_criteria(row) for question_id, row in questions.items()}
         write_whole(Path(args.output), (fact_rows(answer, m, criteria[answer.question_id], args.match)
-                                        for answer, m in zip(answers, marked, strict=True)))
+                                        for answer, m in marked))
         say(f"verdict rows written to {args.output}")
     return 0
+
+
+def explanations(marked: Sequence[tuple[Answer, Marked]], figures: Mapping[str, Row], questions: Mapping[str, Row],
+                 sheets: Mapping[str, FactSheet]) -> dict[str, str]:
+    """A page to hand back for every model (student), with its answers in the questions' order."""
+    place = {question_id: n for n, question_id in enumerate(questions)}
+    explained: dict[str, list[list[str]]] = {answer.model: [] for answer, _ in marked}
+    for answer, m in sorted(marked, key=lambda of: (place[of[0].question_id], of[0].attempt)):
+        q = answer.question_id
+        explained[answer.model].append(explain(answer, m.result, sheets[q], questions[q]))
+    return {model: explanation(figures[model], of) for model, of in explained.items()}
 
 
 def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
     """One Markdown file a name; names that are no file names get safe ones."""
     taken: set[str] = set()
     for name, page in pages.items():
-        plain = re.sub(r"[^\w .-]", "_", unicodedata.normalize("NFC", name)).strip(" .")[:50] or "adsız"     # at most 200 bytes
-        plain = os.fsdecode(plain.encode(sys.getfilesystemencoding(), "replace")).replace("?", "_")        # under LC_ALL=C
-        if re.match(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", plain, re.IGNORECASE):          # Windows keeps these for devices
+        plain = re.sub(r"[^\w .-]", "_", unicodedata.normalize("NFC", name)).strip(" .")[:50] or "adsız"   # 200 bytes at most
+        plain = os.fsdecode(plain.encode(sys.getfilesystemencoding(), "replace")).replace("?", "_")      # under LC_ALL=C
+        if re.match(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", plain, re.IGNORECASE):                      # devices of Windows
             plain = f"_{plain}"
         names = itertools.chain([plain], (f"{plain} ({n})" for n in itertools.count(2)))
         safe = next(name for name in names if name.casefold() not in taken)
@@ -4957,9 +4975,10 @@ def cmd_judge(args: argparse.Namespace) -> int:
     if args.golden and args.output:
         raise InputError("--golden shows how a judge does and keeps no verdict rows; leave -o out", 2)
     planned = bool(args.dry_run or args.batch_out)
-    needed = {"answers (.jsonl, .csv or a folder)": args.answers, "-o FILE for the verdict rows": args.output or planned}
-    if not args.golden and not all(needed.values()):
-        raise InputError(f"expected {' and '.join(what for what, given in needed.items() if not given)}; see score.py judge --help", 2)
+    absent = said((not args.answers, "answers (.jsonl, .csv or a folder)"),
+                  (not (args.output or planned), "-o FILE for the verdict rows"))
+    if absent and not args.golden:
+        raise InputError(f"expected {' and '.join(absent)}; see score.py judge --help", 2)
     job = golden_job(args.judge or JUDGE) if args.golden else make_job(args)
     store = Store(Path(args.output) if args.output else None, job.judges, planned)
     if planned:
@@ -4971,13 +4990,29 @@ def cmd_judge(args: argparse.Namespace) -> int:
     return 3 if missing else 0
 
 
+def suite_to_judge(args: argparse.Namespace) -> str:
+    """The suite asked for, else that of the user's question file or of the first answer."""
+    known = args.suite
+    if not known and args.data:
+        known = kind_of(first_row(Path(args.data))).rpartition(" ")[2]
+    elif not known and Path(args.answers[0]).suffix.lower() == ".jsonl":
+        known = suite_of(first_row(Path(args.answers[0])))
+    return known if known in ("irac", "kategori") else "irac"
+
+
+def first_row(path: Path) -> Row:
+    """The first row of a file, which tells what the file is."""
+    return next(read_rows(path), (0, {}))[1]
+
+
+def suite_of(answer: Row) -> str:
+    """The suite of a row with an answer: what it says, else what its id says; else "None"."""
+    return str(answer.get("suite") or own_suites().get(str(answer.get("question_id"))))
+
+
 def make_job(args: argparse.Namespace) -> Job:
-    """Work out the suite, by the user's question file or by the first answer; read questions, answers and sources."""
-    suite = args.suite or "irac"
-    if not args.suite and (args.data or Path(args.answers[0]).suffix.lower() == ".jsonl"):
-        _, first = next(read_rows(Path(args.data or args.answers[0])), (0, {}))
-        known = kind_of(first).rpartition(" ")[2] if args.data else first.get("suite") or own_suites().get(str(first.get("question_id")))
-        suite = known if known in ("irac", "kategori") else "irac"
+    """Read questions, answers and sources, and work out what is to be judged."""
+    suite = suite_to_judge(args)
     path = data_path(suite, args.data)
     questions = read_questions(path, suite)
     answers = read_answers(args.answers, suite, questions)
@@ -5030,14 +5065,15 @@ def take_over(path: Path, job: Job, store: Store) -> int:
     if strangers:
         place, custom_id = strangers[0]
         more = f"; nor {many(len(strangers) - 1, 'other line')}" if len(strangers) > 1 else ""
-        say(f'{place}: "custom_id" {shown(custom_id)} is not a request of this run (other answers, criteria, judge or template?) '
-            f"or is done already{more}")
+        say(f'{place}: "custom_id" {shown(custom_id)} is not a request of this run (other answers, criteria, judge or '
+            f"template?) or is done already{more}")
     say(f"{many(taken, 'verdict')} taken over, {missing} still missing")
     return missing
 
 
 def read_key(name: str) -> str:
-    """The service's key from the environment, without the BOM and line end a file leaves; it is sent to the base URL and nowhere else."""
+    """The service's key from the environment, without the BOM and line end that a file leaves. It is sent to the base URL and
+    nowhere else."""
     key = os.environ.get(name, "").strip().strip("\ufeff").strip()
     if not key.isascii() or not key.isprintable():
         raise InputError(f"the key in {name} has signs that no key has (line breaks or letters outside ASCII); set it again", 2)
@@ -5053,19 +5089,24 @@ def cmd_report(args: argparse.Namespace) -> int:
     boards = [report_board(rows, args.attempts, args.weights) for rows in found.values()]
     show(boards, args.format)
     if args.html:
-        with open_file(HERE / "data" / "pages" / "leaderboard.html") as file:
-            template = file.read().decode("utf-8")
-        count = sum(rows.count for rows in found.values())
-        again = (row for name in args.verdicts for _, row in read_rows(Path(name))
-                 if args.judge in (None, row.get("judge", args.judge)))
-        if count > PAGE_ROWS:
-            say(f"notice: {count} rows are too many for a page: it shows the figures, not the single verdicts; report fewer models for those")
-            again = ()
-        write_whole(Path(args.html), fill_page(template, {
-            "version": VERSION, "boards": [b.data for b in boards], **page_rows(again),
-            "questions": {suite: {q: page_question(row) for q, row in rows.questions.items()} for suite, rows in found.items()}}))
+        write_whole(Path(args.html), board_page(args, found, boards))
         say(f"page written to {args.html}")
     return 0
+
+
+def board_page(args: argparse.Namespace, found: Mapping[str, Rows], boards: Sequence[Board]) -> str:
+    """The page of the boards, with the rows, read once more, where a browser can open so many."""
+    with open_file(HERE / "data" / "pages" / "leaderboard.html") as file:
+        template = file.read().decode("utf-8")
+    again: Iterable[Row] = (row for name in args.verdicts for _, row in read_rows(Path(name))
+                            if args.judge in (None, row.get("judge", args.judge)))
+    if (count := sum(rows.count for rows in found.values())) > PAGE_ROWS:
+        say(f"notice: {count} rows are too many for a page: it shows the figures, not the single verdicts; report fewer "
+            "models for those")
+        again = ()
+    questions = {suite: {q: page_question(row) for q, row in rows.questions.items()} for suite, rows in found.items()}
+    return fill_page(template, {"version": VERSION, "boards": [board.data for board in boards], **page_rows(again),
+                                "questions": questions})
 
 
 def cmd_compare(args: argparse.Namespace) -> int:
@@ -5093,7 +5134,8 @@ def compare_suite(runs: Sequence[Rows], models: Sequence[str] | None, attempts: 
     chosen = [side for m in dict.fromkeys(models) for side in sides if side.model == m] if models else sides
     if len(chosen) != 2:
         how = "two of one file with --models A B" + (", or one that both files have with --models A A" if len(runs) > 1 else "")
-        raise InputError(f"suite {rows.suite} has {many(len(names), 'model')} in {many(len(runs), 'file')} ({_sample(names)}); choose {how}", 2)
+        raise InputError(f"suite {rows.suite} has {many(len(names), 'model')} in {many(len(runs), 'file')} "
+                         f"({_sample(names)}); choose {how}", 2)
     a, b = chosen
     if a.model == b.model:
         a, b = a._replace(model=f"{a.model} (1)"), b._replace(model=f"{b.model} (2)")
@@ -5141,12 +5183,12 @@ def check_file(path: Path, law: Statutes | None) -> tuple[str, list[tuple[str, s
         read_rubrics(path)
         return "rubrics of suite kategori", []
     is_sheet = path.is_dir() or path.suffix.lower() == ".csv"
-    kind = "an answer" if is_sheet else kind_of(next(read_rows(path), (0, {}))[1])
+    kind = "an answer" if is_sheet else kind_of(first_row(path))
     if (suite := kind.rpartition(" ")[2]) in DATA_FILES:
         questions = read_questions(path, suite)
         return f"{many(len(questions), 'question')} of suite {suite}", list(check_questions(questions, suite, law))
     if kind == "an answer":
-        suites = {"iik"} if is_sheet else {str(row.get("suite") or own_suites().get(str(row.get("question_id")))) for _, row in read_rows(path)}
+        suites = {"iik"} if is_sheet else {suite_of(row) for _, row in read_rows(path)}
         counts = {suite: len(read_answers([str(path)], suite, read_questions(data_path(suite, None), suite)))
                   for suite in DATA_FILES if suite in suites}
         if not counts:
@@ -5199,7 +5241,8 @@ def weights_of(text: str) -> dict[str, Fraction]:
     return dict(zip(WEIGHTS, numbers, strict=True))
 
 
-EXIT_CODES = "exit codes: 0 done, 1 the data or the service said no, 2 wrong use, 3 done but some items unscored, 130 interrupted"
+EXIT_CODES = ("exit codes: 0 done, 1 the data or the service said no, 2 wrong use, 3 done but some items unscored, "
+              "130 interrupted")
 # The same option is the same in every command.
 SHARED: dict[str, dict[str, Any]] = {
     "--data": {"metavar": "FILE", "help": "your own questions (default: the file in data/)"},
@@ -5211,12 +5254,14 @@ SHARED: dict[str, dict[str, Any]] = {
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = argparse.ArgumentParser(prog="score.py", description="Terazi: the reference scorer for Turkish law.", epilog=EXIT_CODES)
+    top = argparse.ArgumentParser(prog="score.py", description="Terazi: the reference scorer for Turkish law.",
+                                  epilog=EXIT_CODES)
     top.add_argument("--version", action="version", version=f"terazi {VERSION}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(run: Callable[[argparse.Namespace], int], *shared: str) -> Callable[..., argparse.Action]:
-        made = commands.add_parser(run.__name__.removeprefix("cmd_"), help=run.__doc__, description=run.__doc__, epilog=EXIT_CODES)
+        name, what = run.__name__.removeprefix("cmd_"), run.__doc__
+        made = commands.add_parser(name, help=what, description=what, epilog=EXIT_CODES)
         made.set_defaults(run=run)
         for option in shared:
             made.add_argument(option, **SHARED[option])
@@ -5224,7 +5269,8 @@ def parser() -> argparse.ArgumentParser:
 
     add = command(cmd_facts, "--data", "--format")
     add("answers", nargs="+", help="answers: .jsonl, .csv or a folder NAME/QUESTION.md")
-    add("--match", choices=("turkish", "reference"), default="turkish", help="reference: the published rule to the letter (default: turkish)")
+    add("--match", choices=("turkish", "reference"), default="turkish",
+        help="reference: the published rule to the letter (default: turkish)")
     add("--explain", action="store_true", help="print what each answer has, misses and gets wrong")
     add("--explain-dir", metavar="DIR", help="write that, one Markdown file a student")
     add("-o", "--output", metavar="FILE", help="write verdict rows for `report`")
@@ -5236,7 +5282,8 @@ def parser() -> argparse.ArgumentParser:
         help="weights of met, pass^k, grounding, completed (default: 0.5/0.3125/0.125/0.0625)")
     add = command(cmd_compare, *SHARED)
     add("verdicts", nargs="+", help="one file with two models, or two files")
-    add("--models", nargs=2, type=plain_name, metavar="MODEL", help="the two to compare, where there are more (of two files: one model twice)")
+    add("--models", nargs=2, type=plain_name, metavar="MODEL",
+        help="the two to compare, where there are more (of two files: one model twice)")
     add("--rubrics", action="store_true", help="the files hold verdicts on the same answers under two rubrics")
     add = command(cmd_agree, "--format")
     add("first", help="verdict rows of the first judge")
@@ -5260,9 +5307,11 @@ def add_judge_options(add: Callable[..., argparse.Action]) -> None:
     add("--judge", type=plain_name, metavar="MODEL", help=f"judge of suite irac (default: {JUDGE})")
     add("--graders", nargs=2, type=plain_name, default=list(GRADERS), metavar="MODEL",
         help=f"graders of suite kategori (default: {' '.join(GRADERS)})")
-    add("--tiebreak", type=plain_name, default=TIEBREAK, metavar="MODEL", help=f"third grader of suite kategori (default: {TIEBREAK})")
+    add("--tiebreak", type=plain_name, default=TIEBREAK, metavar="MODEL",
+        help=f"third grader of suite kategori (default: {TIEBREAK})")
     add("--base-url", default=BASE_URL, metavar="URL", help=f"any OpenAI-compatible service (default: {BASE_URL})")
-    add("--key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable with the key (default: OPENAI_API_KEY)")
+    add("--key-env", default="OPENAI_API_KEY", metavar="NAME",
+        help="environment variable with the key (default: OPENAI_API_KEY)")
     add("--concurrency", type=at_least_one, default=16, metavar="N", help="calls in flight (default: 16)")
     add("--sources", nargs="+", default=[], metavar="FILE", help="texts or folders in which citations are looked up too")
     add("--dry-run", action="store_true", help="say what would be asked and cost, ask nothing")
