@@ -4189,18 +4189,16 @@ def rows_notes(rows: Rows, model: str) -> list[str]:
     """What is to be said of a model's verdicts in any suite."""
     kinds = rows.tallies[model].items()
     judged = [(kind, n) for kind, n in kinds if kind.by == "judge"]
-    quotes, lost = (sum(n for kind, n in judged if kind.quote_found in known) for known in ((True, False), (False,)))
+    lost, found = (sum(n for kind, n in judged if kind.quote_found is known) for known in (False, True))
     flagged = sum(n for kind, n in kinds if kind.flagged)
     reworded = sum(n for kind, n in kinds if kind.rubric and rows.suite != "kategori")
-    providers: defaultdict[str, set[str]] = defaultdict(set)                    # by judge
-    for kind, _ in judged:
-        if kind.provider:
-            providers[kind.judge].add(str(kind.provider))
-    mixed = sorted({name for of in providers.values() if len(of) > 1 for name in of})
+    providers = {(kind.judge, str(kind.provider)) for kind, _ in judged if kind.provider}
+    served_by = Counter(judge for judge, _ in providers)
+    mixed = sorted({provider for judge, provider in providers if served_by[judge] > 1})
     changed = [f"{q}/{a}" for q in rows.questions for a, kept in rows.kept.get((model, q), {}).items()
                if len({rows.kinds[n].answer for n in set(kept.cells) if n}) > 1]
     return said(
-        (lost, f"{fixed(Fraction(100 * lost, quotes or 1))}% of the judge's quotes do not stand in the answer."),
+        (lost, f"{fixed(Fraction(100 * lost, lost + found or 1))}% of the judge's quotes do not stand in the answer."),
         (flagged, f"{flagged} verdicts on answers that address the judge."),
         (reworded, f"MIXED: {reworded} verdicts rest on another wording of the criteria than the question file."),
         (changed, f"MIXED: verdicts on two texts of one answer at {_sample(changed)}; judge it again."),
@@ -4273,12 +4271,12 @@ def score_model(model: str, tried: Mapping[str, Sequence[Tried]], questions: Map
     questions of the mean over attempts."""
     met = [met_share(of) for of in tried.values()]
     grounding = by_question(tried, lambda t: t.row.grounding)
-    completed = by_question(tried, lambda t: ratio(t.row.answered))
+    completed = [ratio(sum(t.row.answered for t in of), len(of)) for of in tried.values()]
     rows = [t.row for of in tried.values() for t in of if t.row.source != "nothing"]
     known = any(row.grounding is not None for row in rows)      # else nothing is known of citations
     right = {q: [t.right for t in of] for q, of in tried.items()}
     parts = {"met": filled(met), "pass^k": [ratio(all(of)) for of in right.values()],
-             "grounding": filled(grounding) if known else None, "completed": filled(completed)}
+             "grounding": filled(grounding) if known else None, "completed": completed}
     score = score_of(parts, weights)
     in_points = list(map(points, met))
     return Scored(model, score, parts, weights, {
@@ -4349,14 +4347,15 @@ def irac_board(rows: Rows, scored: list[Scored], k: int, signed: str) -> Board:
                     f"with --attempts {min(given.values(), default=1)}.")),
              *run_notes(rows, scored), *standing_notes(scored, shift), *cost_notes([s.figures for s in scored]),
              *said((weights == WEIGHTS, WEIGHTS_NOTE)), signed]
-    columns = {"model": ranked_name, "score": figure("score"), "95% interval": figure("interval"), "group": figure("group"),
-               "met": figure("met"), f"pass^{k}": figure("pass^k"), f"pass@{k}": figure("pass@k"),
-               "grounding": figure("grounding"), "completed": figure("completed"), "answered only": figure("answered_only"),
-               "agreement": figure("agreement"), "null": figure("null"), "seconds": figure("seconds")}
-    tables = [model_table(f"irac: {len(rows.questions)} questions, {k} attempt{'s' * (k > 1)} each", columns, scored, notes)]
-    for field, values in (("dimension", DIMENSIONS), ("area", AREAS["irac"]), ("difficulty", DIFFICULTIES)):
-        columns = {"model": figure("model"), **{v: figure(f"by_{field}", v) for v in values}}
-        tables.append(model_table(f"criteria met by {field}", columns, scored))
+    columns = {"model": ranked_name, "score": figure("score"), "95% interval": figure("interval"),
+               "group": figure("group"), "met": figure("met"), f"pass^{k}": figure("pass^k"),
+               f"pass@{k}": figure("pass@k"), "grounding": figure("grounding"), "completed": figure("completed"),
+               "answered only": figure("answered_only"), "agreement": figure("agreement"), "null": figure("null"),
+               "seconds": figure("seconds")}
+    tables = [model_table(f"irac: {len(rows.questions)} questions, {many(k, 'attempt')} each", columns, scored, notes)]
+    for by, values in (("dimension", DIMENSIONS), ("area", AREAS["irac"]), ("difficulty", DIFFICULTIES)):
+        columns = {"model": figure("model"), **{v: figure(f"by_{by}", v) for v in values}}
+        tables.append(model_table(f"criteria met by {by}", columns, scored))
     if shift is not None:
         per = [s.figures["by_question"] for s in scored]
         tables.append(Table("criteria met by question", ["question", *[s.model for s in scored]],
