@@ -4060,8 +4060,8 @@ class Rows:
         self.column_field = "judge" if suite == "kategori" else "criterion_id"
 
     def add(self, row: Row) -> list[str]:
-        """Take one row in; what is wrong with it, if anything is. Most rows are of a known attempt, criterion and kind; one
-        with anything new is checked first."""
+        """Take one row in; what is wrong with it, if anything is. Most rows name a known attempt, criterion and kind of
+        verdict, and are in order; one with anything new is checked first."""
         self.count += 1
         try:
             try:
@@ -4077,14 +4077,16 @@ class Rows:
         return []
 
     def _keep(self, row: Row) -> None:
-        """Keep a row of a known attempt, criterion and kind; else LookupError or TypeError."""
+        """Keep a row that has nothing new; else LookupError or TypeError."""
         question_id, attempt = row["question_id"], row["attempt"]
         kept = self.kept[row["model"], question_id][attempt]
-        if type(attempt) is not int or row.get("row", "attempt") != "attempt":
-            raise TypeError                                 # True and 1.0 equal 1
-        if "row" in row:
+        if type(attempt) is not int:                        # True and 1.0 equal 1
+            raise TypeError
+        if row.get("row") == "attempt":
             kept.row = read_attempt(row)
             return
+        if "row" in row or not _is_text(row["criterion_id"]):
+            raise TypeError
         at, wording = self.columns[question_id][row[self.column_field]]
         number, before = self.numbers[kind_key(row, wording)], kept.cells[at]
         if before:
@@ -4116,9 +4118,9 @@ class Rows:
     def attempts(self) -> dict[str, int]:
         """The models by name, and the highest number of an attempt of each."""
         highest: dict[str, int] = {}
-        for (model, _), attempts in sorted(self.kept.items()):
+        for (model, _), attempts in self.kept.items():
             highest[model] = max(highest.get(model, 1), *attempts)
-        return highest
+        return dict(sorted(highest.items()))
 
     def tried(self, model: str, question_id: str) -> dict[int, Tried]:
         """A model's attempts at a question; of one without a row of its own, what its verdicts say."""
@@ -4884,7 +4886,7 @@ def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> 
     return {suite: found[suite] for suite in SUITES if suite in found}
 
 
-DIMENSION: Fields = {"dimension": ("a text", lambda v: isinstance(v, str))}
+DIMENSION_FIELD: Fields = {"dimension": ("a text", lambda v: isinstance(v, str))}
 
 
 def read_judge(name: str, judge: str | None) -> tuple[str, dict[tuple[Any, ...], Row]]:
@@ -4892,9 +4894,9 @@ def read_judge(name: str, judge: str | None) -> tuple[str, dict[tuple[Any, ...],
     latest: dict[str, dict[tuple[Any, ...], Row]] = {}
     problems: list[str] = []
     for line, row in rows_of_kind(Path(name), *VERDICT_ROWS):
-        if "row" in row:
-            wrong = verdict_problems(row)
-        elif not (wrong := verdict_problems(row) or misfits(row, DIMENSION)):
+        wrong = verdict_problems(row)
+        if not wrong and "row" not in row:
+            wrong = misfits(row, DIMENSION_FIELD)
             key, of_judge = tuple(row[field] for field in KEY[:-1]), latest.setdefault(row["judge"], {})
             if row["verdict"] is not None or key not in of_judge:
                 of_judge[key] = row
