@@ -3944,10 +3944,6 @@ class Attempt(NamedTuple):
 NO_ATTEMPT = Attempt(False, Fraction(0), False, None, None, None, source="nothing")
 
 
-_NUMBER = ("a number", lambda v: v is None or type(v) in (int, float))
-ATTEMPT_FIELDS: Fields = {"usage": ("an object", lambda v: not v or isinstance(v, dict)), "seconds": _NUMBER, "cost": _NUMBER}
-
-
 def read_attempt(row: Row) -> Attempt:
     """Grounding is found / cited over an answer's distinct citations, 1 when it cites none, 0 when there is no answer.
     Raises ValueError for a figure that is none."""
@@ -3956,8 +3952,12 @@ def read_attempt(row: Row) -> Attempt:
         raise ValueError(f'"cited" is {shown(row.get("cited"))} and "unverified" is {shown(row.get("unverified"))}; '
                          "expected a whole number and a list of no more than that")
     usage = row.get("usage") or {}
-    for wrong in misfits(row, ATTEMPT_FIELDS) or misfits(usage, {n: _NUMBER for n in usage if n.endswith("_tokens")}):
-        raise ValueError(wrong)
+    if not isinstance(usage, dict):
+        raise ValueError(f'"usage" is {shown(usage)}; expected an object')
+    tokens_of = [(name, value) for name, value in usage.items() if name.endswith("_tokens")]
+    for name, value in (("seconds", row.get("seconds")), ("cost", row.get("cost")), *tokens_of):
+        if value is not None and type(value) not in (int, float):
+            raise ValueError(f'"{name}" is {shown(value)}; expected a number')
     try:
         published, differ = ratio(row.get("published", 0)), int(row.get("differ", 0))
     except (ValueError, TypeError, ZeroDivisionError):
@@ -3965,7 +3965,7 @@ def read_attempt(row: Row) -> Attempt:
                          "expected a fraction and a whole number") from None
     answered = bool(row.get("answered", row.get("status", "ok") in ("ok", "length", "refusal")))
     grounding = ratio(0) if not answered else ratio(cited - missing, cited) if cited else ratio(1)
-    tokens = usage.get("total_tokens") or sum(usage.get(name) or 0 for name in ("prompt_tokens", "completion_tokens"))
+    tokens = usage.get("total_tokens") or (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0)
     return Attempt(answered, grounding, bool(row.get("tool_record") or row.get("tools")), row.get("seconds"),
                    row.get("cost"), tokens or None, published, differ)
 
@@ -4004,6 +4004,8 @@ def kind_key(row: Row, wording: str | None) -> tuple[Any, ...]:
 
 
 KEY_FIELDS: Fields = {"suite": one_of(*READABLE), "model": TEXT, "question_id": TEXT, "attempt": ATTEMPT}
+ATTEMPT_FIELDS: Fields = {**KEY_FIELDS, "row": one_of("attempt")}
+VERDICT_FIELDS: Fields = {**KEY_FIELDS, "criterion_id": TEXT, "judge": TEXT}
 
 
 def verdict_problems(row: Row) -> list[str]:
@@ -4012,8 +4014,8 @@ def verdict_problems(row: Row) -> list[str]:
         if type(row.get(field)) is int:
             row[field] = str(row[field])
     if "row" in row:
-        return misfits(row, {**KEY_FIELDS, "row": one_of("attempt")})
-    problems = misfits(row, {**KEY_FIELDS, "criterion_id": TEXT, "judge": TEXT})
+        return misfits(row, ATTEMPT_FIELDS)
+    problems = misfits(row, VERDICT_FIELDS)
     verdict = row.get("verdict", "")
     readable = READABLE.get(str(row.get("suite")))
     if readable and (verdict not in readable or type(verdict) in (bool, float)):        # True and 1.0 are no grades
