@@ -82,7 +82,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
@@ -159,22 +159,18 @@ def _unique(pairs: list[tuple[str, Any]]) -> Row:
     return row
 
 
-DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
-CLOSE_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
 
 
 def parse_json(text: str) -> Any:
     """JSON without NaN, infinities and duplicate keys; lone surrogates become U+FFFD. Raises ValueError with the reason."""
     try:
-        value = DECODER.decode(text)
-        # With as many keys as colons, no key stood twice; where texts have colons too, a slower look decides. (With the slower look
-        # at every row `report` takes an eighth longer.)
-        keys = len(value) + sum([len(v) for v in value.values() if type(v) is dict]) if type(value) is dict else -1
-        if keys != text.count(":"):
-            value = CLOSE_DECODER.decode(text)
-        return _without_surrogates(value) if "\\" in text and ("\\ud" in text or "\\uD" in text) else value
+        value, end = DECODER.raw_decode(text := text.strip(" \t\r\n"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    if end < len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return _without_surrogates(value) if "\\" in text and ("\\ud" in text or "\\uD" in text) else value
 
 
 def _without_surrogates(value: Any) -> Any:
@@ -260,11 +256,13 @@ def kind_of(row: Row, wanted: str = "") -> str:
 
 
 def rows_of_kind(path: Path, wanted: str, expected: str) -> Iterator[tuple[int, Row]]:
-    """The rows of a file of one kind. A file that plainly holds something else is refused in one sentence."""
-    for number, (line, row) in enumerate(read_rows(path)):
-        if number == 0 and (kind := kind_of(row, wanted)) not in ("", wanted):
+    """The rows of a file of one kind. A file whose first row plainly is something else is refused in one sentence."""
+    rows = read_rows(path)
+    for line, row in rows:
+        if (kind := kind_of(row, wanted)) not in ("", wanted):
             raise InputError(f"{path}:{line}: is not {wanted} but {kind}; expected {expected}")
         yield line, row
+        yield from rows
 
 
 def plain_name(name: str) -> str:
@@ -285,11 +283,12 @@ class LazyPattern:
 
 
 lazy = cast("Callable[..., re.Pattern[str]]", LazyPattern)              # what `re.compile` gives, later
-to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # JSON as the product writes it: UTF-8 as it is, no NaN
+to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # JSON as the product writes it, without NaN
 
 
 def write_whole(path: Path, text: str | Iterable[str]) -> None:
-    """Write a file, given whole or in parts, whole or not at all. A pipe or a device (/dev/null) is written to, never replaced."""
+    """Write a file, given whole or in parts, whole or not at all. A pipe or a device (/dev/null) is written to, never
+    replaced."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     parts = [text] if isinstance(text, str) else text
     try:
@@ -395,11 +394,12 @@ def read_questions(path: Path, suite: str) -> dict[str, Row]:
     problems: list[str] = []
     questions: dict[str, Row] = {}
     lines: dict[str, int] = {}
-    for line, row in rows_of_kind(path, f"a question of suite {suite}", f"the fields {', '.join(QUESTION_FIELDS[suite])}"):
-        problems += [f"{path}:{line}: {wrong}" for wrong in misfits(row, QUESTION_FIELDS[suite])]
+    fields = QUESTION_FIELDS[suite]
+    for line, row in rows_of_kind(path, f"a question of suite {suite}", f"the fields {', '.join(fields)}"):
+        problems += [f"{path}:{line}: {wrong}" for wrong in misfits(row, fields)]
         question_id = str(row.get("id"))
-        if lines.setdefault(question_id, line) != line:
-            problems.append(f'{path}:{line}: "id" {shown(row.get("id"))} is also on line {lines[question_id]}; expected each id once')
+        if (first := lines.setdefault(question_id, line)) != line:
+            problems.append(f'{path}:{line}: "id" {shown(row.get("id"))} is also on line {first}; expected each id once')
         questions[question_id] = row
     if problems:
         raise InputError(problems)
@@ -410,7 +410,8 @@ def data_path(suite: str, given: str | None) -> Path:
     """The question file: the user's own, or the one beside this script."""
     path = Path(given) if given else HERE / "data" / DATA_FILES[suite]
     if not given and not path.exists():
-        raise InputError(f"{path}: the question file is missing; keep the folder data/ beside score.py, or name a file with --data", 2)
+        raise InputError(f"{path}: the question file is missing; keep the folder data/ beside score.py, or name a file "
+                         "with --data", 2)
     return path
 
 
@@ -2398,10 +2399,16 @@ def minus(values: Sequence[Fraction], others: Sequence[Fraction]) -> list[Fracti
 
 def spearman(xs: Sequence[Fraction | float], ys: Sequence[Fraction | float]) -> float | None:
     """Spearman's rank correlation, mean ranks for ties; None where a side is constant or has fewer than two values."""
-    a, b = ([sum(2 * (o < v) + (o == v) for o in side) for v in side] for side in (xs, ys))     # 2 * mean rank - 1
+    a, b = map(_mean_ranks, (xs, ys))
     mean_a, mean_b = Fraction(sum(a), len(a) or 1), Fraction(sum(b), len(b) or 1)
     spread = math.sqrt(sum((v - mean_a) ** 2 for v in a) * sum((v - mean_b) ** 2 for v in b))
     return float(sum((v - mean_a) * (w - mean_b) for v, w in zip(a, b, strict=True))) / spread if spread else None
+
+
+def _mean_ranks(values: Sequence[Fraction | float]) -> list[int]:
+    """Of each value the mean of the ranks that its equals take up, from the lowest, doubled and less one: a whole number."""
+    in_order = sorted(values)
+    return [bisect.bisect_left(in_order, v) + bisect.bisect_right(in_order, v) for v in values]
 
 
 def kappa(pairs: Sequence[tuple[Any, Any]], weighted: bool = False) -> Fraction | None:
@@ -2531,8 +2538,8 @@ def as_markdown(table: Table) -> str:
 
 
 def as_csv(tables: Sequence[Table]) -> str:
-    """All tables below one another, each with its head first, as programs expect it, and its title and notes after the rows. A cell that a
-    spreadsheet would take for a formula gets an apostrophe."""
+    """All tables below one another, each with its head first, as programs expect it, and its title and notes after the
+    rows. A cell that a spreadsheet would take for a formula gets an apostrophe."""
     import csv
     out = io.StringIO()
     for table in tables:
@@ -2551,7 +2558,7 @@ def _no_formula(cell: str) -> str:
 
 
 def print_json(text: str) -> None:
-    """Print JSON; where standard output has another encoding than UTF-8 (a Windows code page), what is not ASCII is escaped."""
+    """Print JSON; where standard output is not UTF-8 (a Windows code page), what is not ASCII is escaped."""
     plain = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name == "utf-8"
     print(text if plain else re.sub(r"[^\x00-\x7f]", lambda sign: json.dumps(sign[0])[1:-1], text))
 
@@ -3936,14 +3943,13 @@ def read_attempt(row: Row) -> Attempt:
     Raises ValueError for a figure that is none."""
     cited, missing = (len(v) if isinstance(v, list) else v or 0 for v in (row.get("cited"), row.get("unverified")))
     if type(cited) is not int or type(missing) is not int or not 0 <= missing <= cited:
-        raise ValueError(f'"cited" is {shown(row.get("cited"))} and "unverified" is {shown(row.get("unverified"))}; expected '
-                         "a whole number and a list of no more than that")
+        raise ValueError(f'"cited" is {shown(row.get("cited"))} and "unverified" is {shown(row.get("unverified"))}; '
+                         "expected a whole number and a list of no more than that")
     usage = row.get("usage") or {}
     if not isinstance(usage, dict):
         raise ValueError(f'"usage" is {shown(usage)}; expected an object')
-    figures = {"seconds": row.get("seconds"), "cost": row.get("cost"),
-               **{name: v for name, v in usage.items() if name.endswith("_tokens")}}
-    for name, value in figures.items():
+    tokens_of = [(name, value) for name, value in usage.items() if name.endswith("_tokens")]
+    for name, value in (("seconds", row.get("seconds")), ("cost", row.get("cost")), *tokens_of):
         if value is not None and type(value) not in (int, float):
             raise ValueError(f'"{name}" is {shown(value)}; expected a number')
     try:
@@ -3953,9 +3959,9 @@ def read_attempt(row: Row) -> Attempt:
                          "expected a fraction and a whole number") from None
     answered = bool(row.get("answered", row.get("status", "ok") in ("ok", "length", "refusal")))
     grounding = ratio(0) if not answered else ratio(cited - missing, cited) if cited else ratio(1)
-    tokens = usage.get("total_tokens") or (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0) or None
+    tokens = usage.get("total_tokens") or (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0)
     return Attempt(answered, grounding, bool(row.get("tool_record") or row.get("tools")), row.get("seconds"),
-                   row.get("cost"), tokens, published, differ)
+                   row.get("cost"), tokens or None, published, differ)
 
 
 class Kind(NamedTuple):
@@ -3980,8 +3986,40 @@ def code_of(verdict: Any, flagged: bool) -> int:
     return {"PASS": PASS, "FAIL": FAIL}.get(verdict, FAIL if flagged else NULL)
 
 
+def kind_key(row: Row, wording: str | None) -> tuple[Any, ...]:
+    """The fields of a row's kind, and the verdict's type, for True and 1.0 equal 1; `wording` is the hash of the criterion in
+    the question file."""
+    get = row.get
+    rubric, served, refused = get("rubric", wording), get("served"), get("refused")
+    return (type(row["verdict"]), row["verdict"], row["judge"], get("by"), get("template") or get("match"),
+            None if rubric == wording else rubric, (get("answer_sha") or "")[:1],
+            served.get("provider") or served.get("model") if served else None, tuple(refused) if refused else (),
+            get("quote_found"), get("flagged") is True, get("hallucination") is True, get("evasion") is True)
+
+
+KEY_FIELDS: Fields = {"suite": one_of(*READABLE), "model": TEXT, "question_id": TEXT, "attempt": ATTEMPT}
+ATTEMPT_FIELDS: Fields = {**KEY_FIELDS, "row": one_of("attempt")}
+VERDICT_FIELDS: Fields = {**KEY_FIELDS, "criterion_id": TEXT, "judge": TEXT}
+
+
+def verdict_problems(row: Row) -> list[str]:
+    """What keeps a row from being one of verdicts. Ids compare as text, so a number becomes one."""
+    for field in ("question_id", "criterion_id"):
+        if type(row.get(field)) is int:
+            row[field] = str(row[field])
+    if "row" in row:
+        return misfits(row, ATTEMPT_FIELDS)
+    problems = misfits(row, VERDICT_FIELDS)
+    verdict = row.get("verdict", "")
+    readable = READABLE.get(str(row.get("suite")))
+    if readable and (verdict not in readable or type(verdict) in (bool, float)):        # True and 1.0 are no grades
+        given = f"is {shown(verdict)}" if "verdict" in row else "is missing"
+        problems.append(f'"verdict" {given}; expected PASS, FAIL or null (kategori: 0 to 3)')
+    return problems
+
+
 class Kept:
-    """What is kept of an attempt: its own row and, of each criterion (kategori: grader), the number of its verdict's kind."""
+    """What is kept of an attempt: its own row and, of each criterion (kategori: grader), the number of the verdict's kind."""
     __slots__ = ("cells", "row")
 
     def __init__(self, size: int) -> None:
@@ -4007,7 +4045,7 @@ class Rows:
     def __init__(self, suite: str, questions: Mapping[str, Row], path: Path | None = None) -> None:
         self.suite, self.questions, self.path = suite, questions, path
         self.count = 0
-        self.kept: defaultdict[tuple[str, str], dict[int, Kept]] = defaultdict(dict)    # by model and question, by attempt
+        self.kept: dict[tuple[str, str], dict[int, Kept]] = {}                  # by model and question, by attempt
         self.replaced: Counter[str] = Counter()                                 # by model: rows that a later one replaced
         self.kinds = [Kind(UNJUDGED)]
         self.numbers: dict[tuple[Any, ...], int] = {}                           # of the kinds
@@ -4015,54 +4053,70 @@ class Rows:
         # Of each question the criteria (kategori: the graders, as they come): place in the cells, hash of the wording.
         self.columns = {q: self.graders if suite == "kategori" else criteria_of(suite, row)
                         for q, row in questions.items()}
+        self.column_field = "judge" if suite == "kategori" else "criterion_id"
 
-    def add(self, row: Row) -> str | None:
-        """Take one row in; what is wrong with it, if anything is."""
+    def add(self, row: Row) -> list[str]:
+        """Take one row in; what is wrong with it, if anything is. Most rows name a known attempt, criterion and kind of
+        verdict, and are in order; one with anything new is checked first."""
         self.count += 1
-        columns = self.columns.get(row["question_id"])
-        if columns is None:
-            return f'question "{row["question_id"]}" is not in the question file'
-        attempts = self.kept[sys.intern(row["model"]), sys.intern(row["question_id"])]
-        kept = attempts.get(row["attempt"]) or attempts.setdefault(row["attempt"], Kept(len(columns)))
         try:
-            if "row" in row:
-                kept.row = read_attempt(row)
-                return None
-            return self.add_verdict(row, kept.cells, columns)
+            try:
+                self._keep(row)
+            except (LookupError, TypeError, AttributeError):
+                if wrong := verdict_problems(row) or self._meet(row):
+                    return wrong
+                self._keep(row)
         except ValueError as error:
-            return str(error)
+            return [str(error)]
         except (TypeError, AttributeError) as error:
-            return f"is not a verdict row ({error})"
+            return [f"is not a verdict row ({error})"]
+        return []
 
-    def add_verdict(self, row: Row, cells: array[int], columns: dict[str, tuple[int, str | None]]) -> str | None:
-        name, verdict = row["judge" if columns is self.graders else "criterion_id"], row["verdict"]
-        if columns is self.graders:
-            columns.setdefault(name, (len(columns), None))
-            cells.extend([0] * (len(columns) - len(cells)))         # a grader who came later
-        elif name not in columns:
-            return f'criterion "{name}" of question "{row["question_id"]}" is not in the question file'
-        (at, wording), get = columns[name], row.get
-        rubric, served, refused = get("rubric", wording), get("served"), get("refused")
-        kind = (verdict, row["judge"], get("by"), get("template") or get("match"), None if rubric == wording else rubric,
-                (get("answer_sha") or "")[:1], served.get("provider") or served.get("model") if served else None,
-                tuple(refused) if refused else (), get("quote_found"), get("flagged") is True,
-                get("hallucination") is True, get("evasion") is True)
-        number = self.numbers.setdefault(kind, len(self.kinds))
-        if number == len(self.kinds):
-            self.kinds.append(Kind(code_of(verdict, get("flagged") is True), *kind))
-        before = cells[at]
+    def _keep(self, row: Row) -> None:
+        """Keep a row that has nothing new; else LookupError or TypeError."""
+        question_id, attempt = row["question_id"], row["attempt"]
+        kept = self.kept[row["model"], question_id][attempt]
+        if type(attempt) is not int:                        # True and 1.0 equal 1
+            raise TypeError
+        if row.get("row") == "attempt":
+            kept.row = read_attempt(row)
+            return
+        if "row" in row or not _is_text(row["criterion_id"]):
+            raise TypeError
+        at, wording = self.columns[question_id][row[self.column_field]]
+        number, before = self.numbers[kind_key(row, wording)], kept.cells[at]
         if before:
             self.replaced[row["model"]] += 1
-        if not before or verdict is not None or self.kinds[before].verdict is None:
-            cells[at] = number
-        return None
+        if not before or row["verdict"] is not None or self.kinds[before].verdict is None:
+            kept.cells[at] = number
+
+    def _meet(self, row: Row) -> list[str]:
+        """Make room for what is new in a row; what of it the question file does not have."""
+        model, question_id = sys.intern(row["model"]), sys.intern(row["question_id"])
+        columns = self.columns.get(question_id)
+        if columns is None:
+            return [f'question "{question_id}" is not in the question file']
+        kept = self.kept.setdefault((model, question_id), {}).setdefault(row["attempt"], Kept(len(columns)))
+        if "row" in row:
+            return []
+        name = row[self.column_field]
+        if columns is self.graders:
+            columns.setdefault(name, (len(columns), None))
+            kept.cells.extend([0] * (len(columns) - len(kept.cells)))           # a grader who came later
+        elif name not in columns:
+            return [f'criterion "{name}" of question "{question_id}" is not in the question file']
+        kind = kind_key(row, columns[name][1])
+        if kind not in self.numbers:
+            self.numbers[kind] = len(self.kinds)
+            self.kinds.append(Kind(code_of(row["verdict"], row.get("flagged") is True), *kind[1:]))
+        return []
 
     def attempts(self) -> dict[str, int]:
         """The models by name, and the highest number of an attempt of each."""
         highest: dict[str, int] = {}
-        for (model, _), attempts in sorted(self.kept.items()):
+        for (model, _), attempts in self.kept.items():
             highest[model] = max(highest.get(model, 1), *attempts)
-        return highest
+        return dict(sorted(highest.items()))
 
     def tried(self, model: str, question_id: str) -> dict[int, Tried]:
         """A model's attempts at a question; of one without a row of its own, what its verdicts say."""
@@ -4081,22 +4135,29 @@ class Rows:
                  for a, kept in sorted(self.kept.get((model, question_id), {}).items()) if a <= k]
         return [by for by in found if by]
 
-    def tally(self, model: str | None = None) -> list[tuple[Kind, int]]:
-        """How many verdicts of each kind count, of one model or of all."""
-        counted: Counter[int] = Counter()
-        for place in ([(model, q) for q in self.questions] if model else list(self.kept)):
-            for kept in self.kept.get(place, {}).values():
-                counted.update(kept.cells)
-        return [(self.kinds[n], times) for n, times in sorted(counted.items()) if n]
+    @cached_property
+    def tallies(self) -> dict[str, Counter[Kind]]:
+        """How many verdicts of each kind count, by model; to be asked for when all rows are in."""
+        numbers: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        for (model, _), attempts in self.kept.items():
+            for kept in attempts.values():
+                numbers[model].update(kept.cells)
+        return {model: Counter({self.kinds[n]: times for n, times in sorted(of.items()) if n})
+                for model, of in numbers.items()}
+
+    @cached_property
+    def tally(self) -> Counter[Kind]:
+        """How many verdicts of each kind count."""
+        return sum(self.tallies.values(), Counter())
 
     def templates(self) -> list[str]:
         """The instructions that the judges had."""
-        return sorted({str(kind.template) for kind, _ in self.tally() if kind.by == "judge" and kind.template})
+        return sorted({str(kind.template) for kind in self.tally if kind.by == "judge" and kind.template})
 
     def judges(self) -> list[str]:
         """The judges. Of graders the third has graded the fewest answers; if all graded as many, it is the usual third."""
         times: Counter[str] = Counter()
-        for kind, n in self.tally():
+        for kind, n in self.tally.items():
             times[kind.judge] += n
         return sorted({kind.judge for kind in self.kinds[1:]}, key=lambda j: (-times[j], j == TIEBREAK, j))
 
@@ -4124,20 +4185,18 @@ def criteria_of(suite: str, question: Row) -> dict[str, tuple[int, str | None]]:
 
 def rows_notes(rows: Rows, model: str) -> list[str]:
     """What is to be said of a model's verdicts in any suite."""
-    kinds = rows.tally(model)
+    kinds = rows.tallies[model].items()
     judged = [(kind, n) for kind, n in kinds if kind.by == "judge"]
-    quotes, lost = (sum(n for kind, n in judged if kind.quote_found in known) for known in ((True, False), (False,)))
+    lost, found = (sum(n for kind, n in judged if kind.quote_found is known) for known in (False, True))
     flagged = sum(n for kind, n in kinds if kind.flagged)
     reworded = sum(n for kind, n in kinds if kind.rubric and rows.suite != "kategori")
-    providers: defaultdict[str, set[str]] = defaultdict(set)                    # by judge
-    for kind, _ in judged:
-        if kind.provider:
-            providers[kind.judge].add(str(kind.provider))
-    mixed = sorted({name for of in providers.values() if len(of) > 1 for name in of})
+    providers = {(kind.judge, str(kind.provider)) for kind, _ in judged if kind.provider}
+    served_by = Counter(judge for judge, _ in providers)
+    mixed = sorted({provider for judge, provider in providers if served_by[judge] > 1})
     changed = [f"{q}/{a}" for q in rows.questions for a, kept in rows.kept.get((model, q), {}).items()
                if len({rows.kinds[n].answer for n in set(kept.cells) if n}) > 1]
     return said(
-        (lost, f"{fixed(Fraction(100 * lost, quotes or 1))}% of the judge's quotes do not stand in the answer."),
+        (lost, f"{fixed(Fraction(100 * lost, lost + found or 1))}% of the judge's quotes do not stand in the answer."),
         (flagged, f"{flagged} verdicts on answers that address the judge."),
         (reworded, f"MIXED: {reworded} verdicts rest on another wording of the criteria than the question file."),
         (changed, f"MIXED: verdicts on two texts of one answer at {_sample(changed)}; judge it again."),
@@ -4148,7 +4207,7 @@ def run_notes(rows: Rows, scored: Sequence[Scored]) -> list[str]:
     """What a reader must know of the rows as a whole, then of each model's."""
     templates = rows.templates()
     what = "grades of {} grading" if rows.suite == "kategori" else "verdicts of {} judge"
-    refused = sorted({str(name) for kind, _ in rows.tally() if kind.by == "judge" for name in kind.refused})
+    refused = sorted({str(name) for kind in rows.tally if kind.by == "judge" for name in kind.refused})
     return [*[f"{s.model}: {note}" for s in scored for note in s.notes],
             *[f"MIXED: {model}: {n} rows stand for a criterion that another row decides too; the later one counts."
               for model, n in sorted(rows.replaced.items())],
@@ -4187,9 +4246,10 @@ def tries(found: Mapping[int, Tried], size: int, k: int) -> list[Tried]:
     return [t if t.row.answered else t._replace(verdicts=failed.verdicts) for t in first]
 
 
-def met_share(tried: Sequence[Tried], at: Sequence[int] | None = None) -> Fraction | None:
-    """Mean over attempts of the share of the decided criteria (all, or those at some places) that are met."""
-    return _met_share(tuple([t.verdicts if at is None else bytes([t.verdicts[n] for n in at]) for t in tried]))
+def met_share(tried: Sequence[Tried], counted: Sequence[bool] | None = None) -> Fraction | None:
+    """Mean over attempts of the share of the decided criteria (all, or those counted) that are met."""
+    verdicts = [t.verdicts for t in tried]
+    return _met_share(tuple(verdicts if counted is None else [bytes(itertools.compress(v, counted)) for v in verdicts]))
 
 
 @lru_cache(maxsize=1024)                                    # most answers meet all or nearly all: few are different
@@ -4209,12 +4269,12 @@ def score_model(model: str, tried: Mapping[str, Sequence[Tried]], questions: Map
     questions of the mean over attempts."""
     met = [met_share(of) for of in tried.values()]
     grounding = by_question(tried, lambda t: t.row.grounding)
-    completed = by_question(tried, lambda t: ratio(t.row.answered))
+    completed = [ratio(sum(t.row.answered for t in of), len(of)) for of in tried.values()]
     rows = [t.row for of in tried.values() for t in of if t.row.source != "nothing"]
     known = any(row.grounding is not None for row in rows)      # else nothing is known of citations
     right = {q: [t.right for t in of] for q, of in tried.items()}
     parts = {"met": filled(met), "pass^k": [ratio(all(of)) for of in right.values()],
-             "grounding": filled(grounding) if known else None, "completed": filled(completed)}
+             "grounding": filled(grounding) if known else None, "completed": completed}
     score = score_of(parts, weights)
     in_points = list(map(points, met))
     return Scored(model, score, parts, weights, {
@@ -4235,11 +4295,8 @@ def score_model(model: str, tried: Mapping[str, Sequence[Tried]], questions: Map
 
 def met_by_dimension(tried: Mapping[str, Sequence[Tried]], questions: Mapping[str, Row]) -> Row:
     """Criteria met, in points, counting those of one dimension only."""
-    found = {}
-    for d in DIMENSIONS:
-        at = {q: [n for n, c in enumerate(row["criteria"]) if c["dimension"] == d] for q, row in questions.items()}
-        found[d] = points(mean(met_share(of, at[q]) for q, of in tried.items()))
-    return found
+    counted = {d: {q: [c["dimension"] == d for c in row["criteria"]] for q, row in questions.items()} for d in DIMENSIONS}
+    return {d: points(mean(met_share(of, counted[d][q]) for q, of in tried.items())) for d in DIMENSIONS}
 
 
 def per_question(tried: Mapping[str, Sequence[Tried]], field: str) -> float | None:
@@ -4254,7 +4311,7 @@ def attempt_notes(tried: Mapping[str, Sequence[Tried]]) -> list[str]:
     absent = [name for name, t in attempts.items() if t.row.source == "nothing"]
     without = [name for name, t in attempts.items() if t.row.source == "verdicts"]
     unjudged = sum(t.verdicts.count(UNJUDGED) for t in attempts.values())
-    undecided = [name for name, t in attempts.items() if met_share([t]) is None]
+    undecided = [name for name, t in attempts.items() if PASS not in t.verdicts and FAIL not in t.verdicts]
     return said(
         (absent, f"{len(absent)} of {len(attempts)} attempts are absent and count as unanswered ({_sample(absent)})."),
         (unjudged, f"INCOMPLETE: {unjudged} criteria of attempts with an answer have no verdict row and are left out; the "
@@ -4272,7 +4329,7 @@ def irac_models(rows: Rows, k: int, weights: Mapping[str, Fraction]) -> Iterator
     for model in models:
         tried = {q: tries(rows.tried(model, q), len(row["criteria"]), k) for q, row in rows.questions.items()}
         s = score_model(model, tried, rows.questions, weights)
-        s.figures["null"] = sum(n for kind, n in rows.tally(model) if kind.verdict is None)
+        s.figures["null"] = sum(n for kind, n in rows.tallies[model].items() if kind.verdict is None)
         if len(models) > INTERVALS_UP_TO:
             s.figures["by_question"] = {}
         yield s
@@ -4288,14 +4345,15 @@ def irac_board(rows: Rows, scored: list[Scored], k: int, signed: str) -> Board:
                     f"with --attempts {min(given.values(), default=1)}.")),
              *run_notes(rows, scored), *standing_notes(scored, shift), *cost_notes([s.figures for s in scored]),
              *said((weights == WEIGHTS, WEIGHTS_NOTE)), signed]
-    columns = {"model": ranked_name, "score": figure("score"), "95% interval": figure("interval"), "group": figure("group"),
-               "met": figure("met"), f"pass^{k}": figure("pass^k"), f"pass@{k}": figure("pass@k"),
-               "grounding": figure("grounding"), "completed": figure("completed"), "answered only": figure("answered_only"),
-               "agreement": figure("agreement"), "null": figure("null"), "seconds": figure("seconds")}
-    tables = [model_table(f"irac: {len(rows.questions)} questions, {k} attempt{'s' * (k > 1)} each", columns, scored, notes)]
-    for field, values in (("dimension", DIMENSIONS), ("area", AREAS["irac"]), ("difficulty", DIFFICULTIES)):
-        columns = {"model": figure("model"), **{v: figure(f"by_{field}", v) for v in values}}
-        tables.append(model_table(f"criteria met by {field}", columns, scored))
+    columns = {"model": ranked_name, "score": figure("score"), "95% interval": figure("interval"),
+               "group": figure("group"), "met": figure("met"), f"pass^{k}": figure("pass^k"),
+               f"pass@{k}": figure("pass@k"), "grounding": figure("grounding"), "completed": figure("completed"),
+               "answered only": figure("answered_only"), "agreement": figure("agreement"), "null": figure("null"),
+               "seconds": figure("seconds")}
+    tables = [model_table(f"irac: {len(rows.questions)} questions, {many(k, 'attempt')} each", columns, scored, notes)]
+    for by, values in (("dimension", DIMENSIONS), ("area", AREAS["irac"]), ("difficulty", DIFFICULTIES)):
+        columns = {"model": figure("model"), **{v: figure(f"by_{by}", v) for v in values}}
+        tables.append(model_table(f"criteria met by {by}", columns, scored))
     if shift is not None:
         per = [s.figures["by_question"] for s in scored]
         tables.append(Table("criteria met by question", ["question", *[s.model for s in scored]],
@@ -4514,7 +4572,7 @@ def page_rows(rows: Iterable[Row]) -> dict[str, Row]:
     for row in rows:
         of_model = nested["attempts" if "row" in row else "verdicts"]
         for field in ("suite", "question_id", "model"):
-            of_model = of_model.setdefault(row[field], {})
+            of_model = of_model.setdefault(str(row[field]), {})
         attempt = str(row["attempt"])
         if "row" in row:
             of_model[attempt] = [row.get(field) for field in ("status", "seconds", "cost", "cited", "unverified")]
@@ -4522,7 +4580,7 @@ def page_rows(rows: Iterable[Row]) -> dict[str, Row]:
             noted = said((row.get("quote") and row.get("quote_found") is False, "quote_absent"),
                          *[(row.get(name), name) for name in ("flagged", "hallucination", "evasion")])
             of_model.setdefault(attempt, []).append([
-                row["criterion_id"], row["verdict"], row.get("by"), (row.get("quote") or "")[:300],
+                str(row["criterion_id"]), row["verdict"], row.get("by"), (row.get("quote") or "")[:300],
                 (row.get("reason") or "")[:300], row["judge"], noted])
     return nested
 
@@ -4671,7 +4729,8 @@ Statutes = Mapping[tuple[str, str], str]        # text of statutes, folded, by s
 
 
 def check_questions(questions: Mapping[str, Row], suite: str, law: Statutes | None) -> Iterator[tuple[str, str]]:
-    """What is wrong with questions beyond their fields: id and finding. `law` is the text of statutes, for the passages of suite irac."""
+    """What is wrong with questions beyond their fields: id and finding. `law` is the text of statutes, for the passages of
+    suite irac."""
     for question_id, row in questions.items():
         findings = check_iik(row) if suite == "iik" else check_irac(row, law) if suite == "irac" else ()
         yield from ((question_id, finding) for finding in findings)
@@ -4760,8 +4819,8 @@ def say_unasked(path: Path, questions: Mapping[str, Row], answered: Collection[s
     """Questions that nobody answered count as unanswered for everybody; more likely they were not asked."""
     unasked = [q for q in questions if q not in answered]
     if unasked:
-        say(f"notice: nobody has an answer to {len(unasked)} of {many(len(questions), 'question')} of {path.name} ({_sample(unasked)}), "
-            "and that counts as unanswered; if fewer were asked, give a file of those with --data")
+        say(f"notice: nobody has an answer to {len(unasked)} of {many(len(questions), 'question')} of {path.name} "
+            f"({_sample(unasked)}), and that counts as unanswered; if fewer were asked, give a file of those with --data")
 
 
 def read_rubrics(path: Path) -> Row:
@@ -4769,7 +4828,8 @@ def read_rubrics(path: Path) -> Row:
     with open_file(path) as file:
         rubrics, wrong = _parsed(file.read())
     names = ("name_tr", "measures", "3", "2", "1", "0")
-    rubric = (f"an object with the texts {', '.join(names)}", lambda v: isinstance(v, dict) and all(_is_text(v.get(n)) for n in names))
+    rubric = (f"an object with the texts {', '.join(names)}",
+              lambda v: isinstance(v, dict) and all(_is_text(v.get(n)) for n in names))
     if problems := [wrong] if wrong else misfits(rubrics, dict.fromkeys(CATEGORIES, rubric)):
         raise InputError([f"{path}: {problem}" for problem in problems])
     return rubrics
@@ -4790,46 +4850,7 @@ def read_sources(paths: Sequence[str]) -> list[Source]:
     return [read_source(_read_text(file)) for file in files]
 
 
-KEY_FIELDS: Fields = {"suite": one_of(*READABLE), "model": TEXT, "question_id": TEXT, "attempt": ATTEMPT}
-
-
-def has_key(row: Row) -> bool:
-    """Is a row plainly one of verdicts? What key_problems() says of the others; asking it of every row `report` takes a seventh longer."""
-    get = row.get
-    return (type(get("suite")) is type(get("model")) is type(get("question_id")) is str and row["suite"] in READABLE
-            and type(get("attempt")) is int and 0 < row["attempt"] <= MOST_ATTEMPTS
-            and (row["row"] == "attempt" if "row" in row else
-                 type(get("criterion_id")) is type(get("judge")) is str and is_verdict(row)))
-
-
-def is_verdict(row: Row) -> bool:
-    """Has a row a verdict that its suite knows? (True and 1.0 are no grades, though they equal one.)"""
-    return type(row.get("verdict", 0.5)) not in (bool, float) and row["verdict"] in READABLE[row["suite"]]
-
-
-def key_problems(row: Row) -> list[str]:
-    """What keeps a row from being one of verdicts. Ids compare as text, so a number becomes one."""
-    for field in ("question_id", "criterion_id"):
-        if type(row.get(field)) is int:
-            row[field] = str(row[field])
-    if "row" in row:
-        return misfits(row, {**KEY_FIELDS, "row": one_of("attempt")})
-    problems = misfits(row, {**KEY_FIELDS, "criterion_id": TEXT, "judge": TEXT})
-    if not any(problem.startswith('"suite"') for problem in problems) and not is_verdict(row):
-        given = f"is {shown(row['verdict'])}" if "verdict" in row else "is missing"
-        problems.append(f'"verdict" {given}; expected PASS, FAIL or null (kategori: 0 to 3)')
-    return problems
-
-
-def rows_of(names: Sequence[str], problems: list[str]) -> Iterator[tuple[str, Row]]:
-    """All verdict rows, with the file and line of each; what is none becomes a problem."""
-    for name in names:
-        for line, row in rows_of_kind(Path(name), "a verdict", "verdict rows, as `judge` and `facts -o` write them"):
-            where = f"{name}:{line}"
-            if not has_key(row) and (wrong := key_problems(row)):
-                problems += [f"{where}: {sentence}" for sentence in wrong]
-            else:
-                yield where, row
+VERDICT_ROWS = ("a verdict", "verdict rows, as `judge` and `facts -o` write them")
 
 
 def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> dict[str, Rows]:
@@ -4837,16 +4858,19 @@ def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> 
     found: dict[str, Rows] = {}
     problems: list[str] = []
     others: Counter[str] = Counter()
-    for where, row in rows_of(names, problems):
-        if judge and row.get("judge", judge) != judge:
-            others[row["judge"]] += 1
-            continue
-        suite = row["suite"]
-        if suite not in found:
-            path = data_path(suite, data)
-            found[suite] = Rows(suite, read_questions(path, suite), path)
-        if wrong := found[suite].add(row):
-            problems.append(f"{where}: {wrong}")
+    for name in names:
+        for line, row in rows_of_kind(Path(name), *VERDICT_ROWS):
+            suite = str(row.get("suite"))
+            if suite in SUITES and judge in (None, row.get("judge", judge)):
+                if suite not in found:
+                    path = data_path(suite, data)
+                    found[suite] = Rows(suite, read_questions(path, suite), path)
+                wrong = found[suite].add(row)
+            else:
+                wrong = verdict_problems(row)
+                others[str(row.get("judge"))] += 1
+            if wrong:
+                problems += [f"{name}:{line}: {sentence}" for sentence in wrong]
     if problems:
         raise InputError(problems)
     if others and not any(rows.numbers for rows in found.values()):
@@ -4858,19 +4882,21 @@ def read_verdicts(names: Sequence[str], data: str | None, judge: str | None) -> 
     return {suite: found[suite] for suite in SUITES if suite in found}
 
 
+DIMENSION_FIELD: Fields = {"dimension": ("a text", lambda v: isinstance(v, str))}
+
+
 def read_judge(name: str, judge: str | None) -> tuple[str, dict[tuple[Any, ...], Row]]:
     """One judge's own verdicts in a file, by key, and the judge."""
     latest: dict[str, dict[tuple[Any, ...], Row]] = {}
     problems: list[str] = []
-    for where, row in rows_of([name], problems):
-        if "row" in row:
-            continue
-        if not isinstance(row.get("dimension"), str):
-            problems.append(f'{where}: "dimension" is {shown(row.get("dimension"))}; expected a text')
-        key = tuple(row[field] for field in KEY[:-1])
-        of_judge = latest.setdefault(row["judge"], {})
-        if row["verdict"] is not None or key not in of_judge:
-            of_judge[key] = row
+    for line, row in rows_of_kind(Path(name), *VERDICT_ROWS):
+        wrong = verdict_problems(row)
+        if not wrong and "row" not in row:
+            wrong = misfits(row, DIMENSION_FIELD)
+            key, of_judge = tuple(row[field] for field in KEY[:-1]), latest.setdefault(row["judge"], {})
+            if row["verdict"] is not None or key not in of_judge:
+                of_judge[key] = row
+        problems += [f"{name}:{line}: {sentence}" for sentence in wrong]
     if problems:
         raise InputError(problems)
     if judge is None and len(latest) == 1:
@@ -4889,22 +4915,17 @@ def cmd_facts(args: argparse.Namespace) -> int:
     questions = read_questions(path, "iik")
     answers = read_answers(args.answers, "iik", questions)
     say_unasked(path, questions, {a.question_id for a in answers})
-    gc.freeze()                                             # they stay to the end: the collector need not walk them again and again
+    gc.freeze()                                     # they stay to the end: the collector need not walk them again and again
     sheets = {question_id: fact_sheet(row) for question_id, row in questions.items()}
-    marked = [mark(sheets[answer.question_id], answer, args.match) for answer in answers]
+    marked = [(answer, mark(sheets[answer.question_id], answer, args.match)) for answer in answers]
     marks: Marks = {}
-    for answer, m in zip(answers, marked, strict=True):
+    for answer, m in marked:
         marks.setdefault(answer.model, {}).setdefault(answer.question_id, []).append(m)
     scored = score_facts(marks, questions)
-    show([facts_board(scored, questions, args.match, signature("iik", path, match=args.match, answers=len(answers)))], args.format)
+    signed = signature("iik", path, match=args.match, answers=len(answers))
+    show([facts_board(scored, questions, args.match, signed)], args.format)
     if args.explain or args.explain_dir:
-        order = {question_id: place for place, question_id in enumerate(questions)}
-        explained: dict[str, list[list[str]]] = {model: [] for model in marks}
-        for answer, m in sorted(zip(answers, marked, strict=True), key=lambda of: (order[of[0].question_id], of[0].attempt)):
-            q = answer.question_id
-            explained[answer.model].append(explain(answer, m.result, sheets[q], questions[q]))
-        figures = {s.model: s.figures for s in scored}
-        pages = {model: explanation(figures[model], of) for model, of in explained.items()}
+        pages = explanations(marked, {s.model: s.figures for s in scored}, questions, sheets)
         if args.explain:
             print(calm("\n" + "\n\n".join(pages.values())))
         if args.explain_dir:
@@ -4912,18 +4933,29 @@ def cmd_facts(args: argparse.Namespace) -> int:
     if args.output:
         criteria = {question_id: fact_criteria(row) for question_id, row in questions.items()}
         write_whole(Path(args.output), (fact_rows(answer, m, criteria[answer.question_id], args.match)
-                                        for answer, m in zip(answers, marked, strict=True)))
+                                        for answer, m in marked))
         say(f"verdict rows written to {args.output}")
     return 0
+
+
+def explanations(marked: Sequence[tuple[Answer, Marked]], figures: Mapping[str, Row], questions: Mapping[str, Row],
+                 sheets: Mapping[str, FactSheet]) -> dict[str, str]:
+    """A page to hand back for every model (student), with its answers in the questions' order."""
+    place = {question_id: n for n, question_id in enumerate(questions)}
+    explained: dict[str, list[list[str]]] = {answer.model: [] for answer, _ in marked}
+    for answer, m in sorted(marked, key=lambda of: (place[of[0].question_id], of[0].attempt)):
+        q = answer.question_id
+        explained[answer.model].append(explain(answer, m.result, sheets[q], questions[q]))
+    return {model: explanation(figures[model], of) for model, of in explained.items()}
 
 
 def write_pages(folder: Path, pages: Mapping[str, str]) -> None:
     """One Markdown file a name; names that are no file names get safe ones."""
     taken: set[str] = set()
     for name, page in pages.items():
-        plain = re.sub(r"[^\w .-]", "_", unicodedata.normalize("NFC", name)).strip(" .")[:50] or "adsız"     # at most 200 bytes
-        plain = os.fsdecode(plain.encode(sys.getfilesystemencoding(), "replace")).replace("?", "_")        # under LC_ALL=C
-        if re.match(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", plain, re.IGNORECASE):          # Windows keeps these for devices
+        plain = re.sub(r"[^\w .-]", "_", unicodedata.normalize("NFC", name)).strip(" .")[:50] or "adsız"   # 200 bytes at most
+        plain = os.fsdecode(plain.encode(sys.getfilesystemencoding(), "replace")).replace("?", "_")      # under LC_ALL=C
+        if re.match(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", plain, re.IGNORECASE):                      # devices of Windows
             plain = f"_{plain}"
         names = itertools.chain([plain], (f"{plain} ({n})" for n in itertools.count(2)))
         safe = next(name for name in names if name.casefold() not in taken)
@@ -4940,9 +4972,10 @@ def cmd_judge(args: argparse.Namespace) -> int:
     if args.golden and args.output:
         raise InputError("--golden shows how a judge does and keeps no verdict rows; leave -o out", 2)
     planned = bool(args.dry_run or args.batch_out)
-    needed = {"answers (.jsonl, .csv or a folder)": args.answers, "-o FILE for the verdict rows": args.output or planned}
-    if not args.golden and not all(needed.values()):
-        raise InputError(f"expected {' and '.join(what for what, given in needed.items() if not given)}; see score.py judge --help", 2)
+    absent = said((not args.answers, "answers (.jsonl, .csv or a folder)"),
+                  (not (args.output or planned), "-o FILE for the verdict rows"))
+    if absent and not args.golden:
+        raise InputError(f"expected {' and '.join(absent)}; see score.py judge --help", 2)
     job = golden_job(args.judge or JUDGE) if args.golden else make_job(args)
     store = Store(Path(args.output) if args.output else None, job.judges, planned)
     if planned:
@@ -4954,13 +4987,29 @@ def cmd_judge(args: argparse.Namespace) -> int:
     return 3 if missing else 0
 
 
+def suite_to_judge(args: argparse.Namespace) -> str:
+    """The suite asked for, else that of the user's question file or of the first answer."""
+    known = args.suite
+    if not known and args.data:
+        known = kind_of(first_row(Path(args.data))).rpartition(" ")[2]
+    elif not known and Path(args.answers[0]).suffix.lower() == ".jsonl":
+        known = suite_of(first_row(Path(args.answers[0])))
+    return known if known in ("irac", "kategori") else "irac"
+
+
+def first_row(path: Path) -> Row:
+    """The first row of a file, which tells what the file is."""
+    return next(read_rows(path), (0, {}))[1]
+
+
+def suite_of(answer: Row) -> str:
+    """The suite of a row with an answer: what it says, else what its id says; else "None"."""
+    return str(answer.get("suite") or own_suites().get(str(answer.get("question_id"))))
+
+
 def make_job(args: argparse.Namespace) -> Job:
-    """Work out the suite, by the user's question file or by the first answer; read questions, answers and sources."""
-    suite = args.suite or "irac"
-    if not args.suite and (args.data or Path(args.answers[0]).suffix.lower() == ".jsonl"):
-        _, first = next(read_rows(Path(args.data or args.answers[0])), (0, {}))
-        known = kind_of(first).rpartition(" ")[2] if args.data else first.get("suite") or own_suites().get(str(first.get("question_id")))
-        suite = known if known in ("irac", "kategori") else "irac"
+    """Read questions, answers and sources, and work out what is to be judged."""
+    suite = suite_to_judge(args)
     path = data_path(suite, args.data)
     questions = read_questions(path, suite)
     answers = read_answers(args.answers, suite, questions)
@@ -5013,14 +5062,15 @@ def take_over(path: Path, job: Job, store: Store) -> int:
     if strangers:
         place, custom_id = strangers[0]
         more = f"; nor {many(len(strangers) - 1, 'other line')}" if len(strangers) > 1 else ""
-        say(f'{place}: "custom_id" {shown(custom_id)} is not a request of this run (other answers, criteria, judge or template?) '
-            f"or is done already{more}")
+        say(f'{place}: "custom_id" {shown(custom_id)} is not a request of this run (other answers, criteria, judge or '
+            f"template?) or is done already{more}")
     say(f"{many(taken, 'verdict')} taken over, {missing} still missing")
     return missing
 
 
 def read_key(name: str) -> str:
-    """The service's key from the environment, without the BOM and line end a file leaves; it is sent to the base URL and nowhere else."""
+    """The service's key from the environment, without the BOM and line end that a file leaves. It is sent to the base URL and
+    nowhere else."""
     key = os.environ.get(name, "").strip().strip("\ufeff").strip()
     if not key.isascii() or not key.isprintable():
         raise InputError(f"the key in {name} has signs that no key has (line breaks or letters outside ASCII); set it again", 2)
@@ -5036,18 +5086,24 @@ def cmd_report(args: argparse.Namespace) -> int:
     boards = [report_board(rows, args.attempts, args.weights) for rows in found.values()]
     show(boards, args.format)
     if args.html:
-        with open_file(HERE / "data" / "pages" / "leaderboard.html") as file:
-            template = file.read().decode("utf-8")
-        count = sum(rows.count for rows in found.values())
-        again: Iterable[Row] = (row for _, row in rows_of(args.verdicts, []) if args.judge in (None, row.get("judge", args.judge)))
-        if count > PAGE_ROWS:
-            say(f"notice: {count} rows are too many for a page: it shows the figures, not the single verdicts; report fewer models for those")
-            again = ()
-        write_whole(Path(args.html), fill_page(template, {
-            "version": VERSION, "boards": [b.data for b in boards], **page_rows(again),
-            "questions": {suite: {q: page_question(row) for q, row in rows.questions.items()} for suite, rows in found.items()}}))
+        write_whole(Path(args.html), board_page(args, found, boards))
         say(f"page written to {args.html}")
     return 0
+
+
+def board_page(args: argparse.Namespace, found: Mapping[str, Rows], boards: Sequence[Board]) -> str:
+    """The page of the boards, with the rows, read once more, where a browser can open so many."""
+    with open_file(HERE / "data" / "pages" / "leaderboard.html") as file:
+        template = file.read().decode("utf-8")
+    again: Iterable[Row] = (row for name in args.verdicts for _, row in read_rows(Path(name))
+                            if args.judge in (None, row.get("judge", args.judge)))
+    if (count := sum(rows.count for rows in found.values())) > PAGE_ROWS:
+        say(f"notice: {count} rows are too many for a page: it shows the figures, not the single verdicts; report fewer "
+            "models for those")
+        again = ()
+    questions = {suite: {q: page_question(row) for q, row in rows.questions.items()} for suite, rows in found.items()}
+    return fill_page(template, {"version": VERSION, "boards": [board.data for board in boards], **page_rows(again),
+                                "questions": questions})
 
 
 def cmd_compare(args: argparse.Namespace) -> int:
@@ -5075,7 +5131,8 @@ def compare_suite(runs: Sequence[Rows], models: Sequence[str] | None, attempts: 
     chosen = [side for m in dict.fromkeys(models) for side in sides if side.model == m] if models else sides
     if len(chosen) != 2:
         how = "two of one file with --models A B" + (", or one that both files have with --models A A" if len(runs) > 1 else "")
-        raise InputError(f"suite {rows.suite} has {many(len(names), 'model')} in {many(len(runs), 'file')} ({_sample(names)}); choose {how}", 2)
+        raise InputError(f"suite {rows.suite} has {many(len(names), 'model')} in {many(len(runs), 'file')} "
+                         f"({_sample(names)}); choose {how}", 2)
     a, b = chosen
     if a.model == b.model:
         a, b = a._replace(model=f"{a.model} (1)"), b._replace(model=f"{b.model} (2)")
@@ -5123,12 +5180,12 @@ def check_file(path: Path, law: Statutes | None) -> tuple[str, list[tuple[str, s
         read_rubrics(path)
         return "rubrics of suite kategori", []
     is_sheet = path.is_dir() or path.suffix.lower() == ".csv"
-    kind = "an answer" if is_sheet else kind_of(next(read_rows(path), (0, {}))[1])
+    kind = "an answer" if is_sheet else kind_of(first_row(path))
     if (suite := kind.rpartition(" ")[2]) in DATA_FILES:
         questions = read_questions(path, suite)
         return f"{many(len(questions), 'question')} of suite {suite}", list(check_questions(questions, suite, law))
     if kind == "an answer":
-        suites = {"iik"} if is_sheet else {str(row.get("suite") or own_suites().get(str(row.get("question_id")))) for _, row in read_rows(path)}
+        suites = {"iik"} if is_sheet else {suite_of(row) for _, row in read_rows(path)}
         counts = {suite: len(read_answers([str(path)], suite, read_questions(data_path(suite, None), suite)))
                   for suite in DATA_FILES if suite in suites}
         if not counts:
@@ -5181,7 +5238,8 @@ def weights_of(text: str) -> dict[str, Fraction]:
     return dict(zip(WEIGHTS, numbers, strict=True))
 
 
-EXIT_CODES = "exit codes: 0 done, 1 the data or the service said no, 2 wrong use, 3 done but some items unscored, 130 interrupted"
+EXIT_CODES = ("exit codes: 0 done, 1 the data or the service said no, 2 wrong use, 3 done but some items unscored, "
+              "130 interrupted")
 # The same option is the same in every command.
 SHARED: dict[str, dict[str, Any]] = {
     "--data": {"metavar": "FILE", "help": "your own questions (default: the file in data/)"},
@@ -5193,12 +5251,14 @@ SHARED: dict[str, dict[str, Any]] = {
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = argparse.ArgumentParser(prog="score.py", description="Terazi: the reference scorer for Turkish law.", epilog=EXIT_CODES)
+    top = argparse.ArgumentParser(prog="score.py", description="Terazi: the reference scorer for Turkish law.",
+                                  epilog=EXIT_CODES)
     top.add_argument("--version", action="version", version=f"terazi {VERSION}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(run: Callable[[argparse.Namespace], int], *shared: str) -> Callable[..., argparse.Action]:
-        made = commands.add_parser(run.__name__.removeprefix("cmd_"), help=run.__doc__, description=run.__doc__, epilog=EXIT_CODES)
+        name, what = run.__name__.removeprefix("cmd_"), run.__doc__
+        made = commands.add_parser(name, help=what, description=what, epilog=EXIT_CODES)
         made.set_defaults(run=run)
         for option in shared:
             made.add_argument(option, **SHARED[option])
@@ -5206,7 +5266,8 @@ def parser() -> argparse.ArgumentParser:
 
     add = command(cmd_facts, "--data", "--format")
     add("answers", nargs="+", help="answers: .jsonl, .csv or a folder NAME/QUESTION.md")
-    add("--match", choices=("turkish", "reference"), default="turkish", help="reference: the published rule to the letter (default: turkish)")
+    add("--match", choices=("turkish", "reference"), default="turkish",
+        help="reference: the published rule to the letter (default: turkish)")
     add("--explain", action="store_true", help="print what each answer has, misses and gets wrong")
     add("--explain-dir", metavar="DIR", help="write that, one Markdown file a student")
     add("-o", "--output", metavar="FILE", help="write verdict rows for `report`")
@@ -5218,7 +5279,8 @@ def parser() -> argparse.ArgumentParser:
         help="weights of met, pass^k, grounding, completed (default: 0.5/0.3125/0.125/0.0625)")
     add = command(cmd_compare, *SHARED)
     add("verdicts", nargs="+", help="one file with two models, or two files")
-    add("--models", nargs=2, type=plain_name, metavar="MODEL", help="the two to compare, where there are more (of two files: one model twice)")
+    add("--models", nargs=2, type=plain_name, metavar="MODEL",
+        help="the two to compare, where there are more (of two files: one model twice)")
     add("--rubrics", action="store_true", help="the files hold verdicts on the same answers under two rubrics")
     add = command(cmd_agree, "--format")
     add("first", help="verdict rows of the first judge")
@@ -5242,9 +5304,11 @@ def add_judge_options(add: Callable[..., argparse.Action]) -> None:
     add("--judge", type=plain_name, metavar="MODEL", help=f"judge of suite irac (default: {JUDGE})")
     add("--graders", nargs=2, type=plain_name, default=list(GRADERS), metavar="MODEL",
         help=f"graders of suite kategori (default: {' '.join(GRADERS)})")
-    add("--tiebreak", type=plain_name, default=TIEBREAK, metavar="MODEL", help=f"third grader of suite kategori (default: {TIEBREAK})")
+    add("--tiebreak", type=plain_name, default=TIEBREAK, metavar="MODEL",
+        help=f"third grader of suite kategori (default: {TIEBREAK})")
     add("--base-url", default=BASE_URL, metavar="URL", help=f"any OpenAI-compatible service (default: {BASE_URL})")
-    add("--key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable with the key (default: OPENAI_API_KEY)")
+    add("--key-env", default="OPENAI_API_KEY", metavar="NAME",
+        help="environment variable with the key (default: OPENAI_API_KEY)")
     add("--concurrency", type=at_least_one, default=16, metavar="N", help="calls in flight (default: 16)")
     add("--sources", nargs="+", default=[], metavar="FILE", help="texts or folders in which citations are looked up too")
     add("--dry-run", action="store_true", help="say what would be asked and cost, ask nothing")

@@ -429,6 +429,22 @@ FIELDS = ("suite", "model", "question_id", "attempt", "criterion_id", "judge", "
 
 
 @pytest.mark.parametrize("suite", ["irac", "kategori", "iik"])
+def test_a_row_that_follows_good_ones_is_checked_like_a_first_one(suite):
+    questions = score.read_questions(DATA / score.DATA_FILES[suite], suite)
+    question_id = next(iter(questions))
+    criterion_id = {"irac": lambda: questions[question_id]["criteria"][0]["id"], "kategori": lambda: "score", "iik": lambda: "f1"}[suite]()
+    whole = {"suite": suite, "model": "m", "question_id": question_id, "attempt": 1, "criterion_id": criterion_id, "judge": "j",
+             "verdict": 1 if suite == "kategori" else "PASS"}
+    own = {"suite": suite, "model": "m", "question_id": question_id, "attempt": 1, "row": "attempt"}
+    for start in (whole, own):
+        changed = [{**start, field: value} for field in FIELDS if field != "suite" for value in (*ODD, 1.0, "", 0)]
+        for row in [*changed, *({k: v for k, v in start.items() if k != field} for field in start if field != "suite")]:
+            first, later = score.Rows(suite, questions), score.Rows(suite, questions)
+            assert later.add(dict(whole)) == later.add(dict(own)) == []
+            assert later.add(dict(row)) == first.add(dict(row)), row
+
+
+@pytest.mark.parametrize("suite", ["irac", "kategori", "iik"])
 def test_no_value_in_no_field_ends_in_a_traceback(suite, tmp_path):
     data = write_jsonl(tmp_path / "q.jsonl", {"irac": QUESTIONS, "kategori": KATEGORI, "iik": read_jsonl(DATA / "iik_bench.jsonl")[:1]}[suite])
     place = {"irac": ("qa", "c1", "PASS"), "kategori": ("k1", "score", 2), "iik": ("1", "f1", "PASS")}[suite]
