@@ -3636,7 +3636,7 @@ def needs_tiebreak(first: int | None, second: int | None) -> bool:
 def third_is_due(answer: Answer, graders: Sequence[str], rows: Mapping[Key, Row]) -> bool:
     """Have both graders had their turn on this answer, and do their scores call for the third?"""
     keys = [row_key({**attempt_key(answer), "criterion_id": "score", "judge": grader}) for grader in graders]
-    graded = [rows[key] for key in keys if key in rows and rows[key]["answer_sha"] == short_hash(answer.text)]
+    graded = [rows[key] for key in keys if key in rows and rows[key].get("answer_sha") == short_hash(answer.text)]
     return len(graded) == 2 and needs_tiebreak(*(row["verdict"] for row in graded))
 
 
@@ -3706,7 +3706,7 @@ class Store:
         self.rows: dict[Key, Row] = {}
         self.size = path.stat().st_size if path and path.exists() else 0
         for line, row in read_rows(path) if path and self.size else ():
-            if "suite" not in row or "question_id" not in row:
+            if "suite" not in row or "question_id" not in row or any(isinstance(part, (list, dict)) for part in row_key(row)):
                 raise InputError(f"{path}:{line}: is not a verdict row; expected the output of a former run, or a new file "
                                  "name with -o", 2)
             if row.get("judge") not in (None, *judges):
