@@ -3950,7 +3950,7 @@ def read_attempt(row: Row) -> Attempt:
     figures = {"seconds": row.get("seconds"), "cost": row.get("cost"),
                **{name: v for name, v in usage.items() if name.endswith("_tokens")}}
     for name, value in figures.items():
-        if value is not None and type(value) not in (int, float):
+        if value is not None and (type(value) not in (int, float) or abs(value) > 1e15):        # more would overflow a mean
             raise ValueError(f'"{name}" is {shown(value)}; expected a number')
     try:
         published, differ = ratio(row.get("published", 0)), int(row.get("differ", 0))
@@ -4528,8 +4528,8 @@ def page_rows(rows: Iterable[Row]) -> dict[str, Row]:
             noted = said((row.get("quote") and row.get("quote_found") is False, "quote_absent"),
                          *[(row.get(name), name) for name in ("flagged", "hallucination", "evasion")])
             of_model.setdefault(attempt, []).append([
-                row["criterion_id"], row["verdict"], row.get("by"), (row.get("quote") or "")[:300],
-                (row.get("reason") or "")[:300], row["judge"], noted])
+                row["criterion_id"], row["verdict"], row.get("by"), str(row.get("quote") or "")[:300],
+                str(row.get("reason") or "")[:300], row["judge"], noted])
     return nested
 
 

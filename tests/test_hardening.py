@@ -379,6 +379,31 @@ def test_more_rows_than_a_page_holds_are_left_out_of_it_and_that_is_said(tmp_pat
     assert ran.code == 0 and "too many for a page" in ran.err and quote not in page.read_text(encoding="utf-8")
 
 
+def test_a_number_that_would_overflow_a_mean_is_no_number(tmp_path: Path) -> None:
+    rows = read_jsonl(EXAMPLES / "kategori_verdicts.jsonl")[:3]
+    for field, value in (("seconds", 1e308), ("cost", 10**400), ("usage", {"total_tokens": 10**400})):
+        ran = run_here("report", write_jsonl(tmp_path / "v.jsonl", [{**row, field: value} if "row" in row else row for row in rows]))
+        sane(ran, 1)
+        assert "expected a number" in ran.err
+
+
+@pytest.mark.parametrize("odd", [5, True, {"a": 1}, ["a"], -1.5])
+def test_a_quote_that_is_no_text_spoils_no_page(tmp_path: Path, odd: Any) -> None:
+    rows = [{**row, "quote": odd, "reason": odd} for row in read_jsonl(EXAMPLES / "kategori_verdicts.jsonl")[:9]]
+    sane(run_here("report", write_jsonl(tmp_path / "v.jsonl", rows), "--html", tmp_path / "p.html"), 0)
+
+
+@pytest.mark.parametrize("field", ["model", "criterion_id", "attempt"])
+def test_a_run_does_not_go_on_with_a_row_whose_key_is_none(tmp_path: Path, field: str) -> None:
+    with JudgeServer([verdict("PASS", [True])]) as server:
+        sane(judge(tmp_path, server), 0)
+        rows = read_jsonl(tmp_path / "kararlar.jsonl")
+        write_jsonl(tmp_path / "kararlar.jsonl", [*rows[:-1], {**rows[-1], field: ["x"]}])
+        ran = judge(tmp_path, server)
+    sane(ran, 2)
+    assert f"kararlar.jsonl:{len(rows)}: is not a verdict row" in ran.err
+
+
 # -- answers that go astray -------------------------------------------------------------------
 
 DIGITS = "9" * 5000                                     # a model that repeats itself; more than int() takes
