@@ -1706,8 +1706,9 @@ def _gazettes(page: Page) -> Iterator[Found]:
         if not number and not day:
             continue
         done = max(word.end(), *(piece.end() for piece in pieces.values()))
+        dated = day and (re.match(DATE, day[0]) or re.match(DATE, re.sub("[./-]", ".", day[0])))     # "5/10.2011" is meant as one too
         norm = {"no": number and number["no"].replace(".", ""),
-                "date": day and _iso(cast("re.Match[str]", re.match(DATE, day[0]))),
+                "date": dated and _iso(dated),
                 "mukerrer": int(_sign(page, 0, extra["nth"] or "1")) if extra else 0}
         yield Found("gazette", min(word.start(), *(piece.start() for piece in pieces.values())), done, norm)
 

@@ -419,6 +419,13 @@ def test_a_run_of_thousands_of_digits_stops_nothing(text: str) -> None:
     assert [r.surface for r in score.references(f"{astray}. Süre üç gündür.")][-1:] == ["üç gündür"]
 
 
+@pytest.mark.parametrize("day", ["05/10.2011", "5.10-2011", "05 -10/2011"])
+def test_a_gazette_of_a_day_with_two_kinds_of_sign_is_read_as_meant(day: str) -> None:
+    gazette = next(r for r in score.references(f"(R.G. {day}, Sayı: 28314)") if r.type == "gazette")
+    assert gazette.norm == {"no": "28314", "date": "2011-10-05", "mukerrer": 0}
+    assert next(r for r in score.references("RG. 30/2.2011-27836")).norm["date"] is None
+
+
 def test_a_text_without_an_id_is_parsed_all_the_same(tmp_path: Path) -> None:
     ran = run_here("cite", "--json", write_jsonl(tmp_path / "t.jsonl", [{"text": "TBK m. 344/1"}]))
     assert ran.code == 0 and json.loads(ran.out)["id"] is None
