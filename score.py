@@ -3253,8 +3253,13 @@ def usage_sum(before: Row | None, usage: Row | None) -> Row | None:
     """
     if not before or not usage:
         return usage or before
-    return {name: value + before[name] if type(value) in (int, float) and type(before.get(name)) in (int, float) else value
+    return {name: value + before[name] if _is_figure(value) and _is_figure(before.get(name)) else value
             for name, value in usage.items()}
+
+
+def _is_figure(value: Any) -> bool:
+    """A number of a size that a sum can bear; a server may send any."""
+    return type(value) in (int, float) and abs(value) < 1e15
 
 
 def judge_call(service: Service, call: Call) -> Row:

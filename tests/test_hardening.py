@@ -101,6 +101,18 @@ def test_replies_with_what_no_file_can_hold_end_no_run(tmp_path: Path, monkeypat
     assert [row["status"] for row in read_jsonl(tmp_path / "yanıtlar.jsonl")] == ["ok"]
 
 
+@pytest.mark.parametrize("cost", [1e308, 10**400, -1e308])
+def test_a_cost_that_no_sum_can_bear_ends_no_run(tmp_path: Path, cost: float) -> None:
+    def script(request: Any) -> Any:
+        usage = {"cost": cost if request.number % 2 else 0.5, "prompt_tokens": 10**400}
+        return chat(None, tool_calls=[call("ara", {})], usage=usage) if request.number < 3 else chat('{"verdict": "PASS"}', usage=usage)
+    with JudgeServer(script) as server:
+        sane(judge(tmp_path, server, "--concurrency", 1), 0, 3)
+    with JudgeServer(script) as server:
+        sane(ask(tmp_path, server), 0)
+    assert read_jsonl(tmp_path / "yanıtlar.jsonl")[0]["cost"] == 1
+
+
 def test_a_tool_argument_that_no_file_can_hold_is_told_to_the_model(tmp_path: Path) -> None:
     with MockServer([chat("", tool_calls=[call("ara", '{"adet": 1e999}')]), chat("Yedi gün.")]) as server:
         sane(ask(tmp_path, server), 0)
