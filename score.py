@@ -853,6 +853,8 @@ def _answer_rows(path: Path, questions: Mapping[str, Row], problems: list[str]) 
     """Rows with the fields of an answer, and where each stands, of one file or folder."""
     if path.is_dir():
         return _folder_rows(path, questions)
+    if path.suffix.lower() in (".xlsx", ".xls", ".ods"):
+        raise InputError(f"{path}: is a workbook; save its sheet as CSV (File, Save as) and give that file", 2)
     return _csv_rows(path, questions, problems) if path.suffix.lower() == ".csv" else _jsonl_rows(path, problems)
 
 
@@ -972,12 +974,12 @@ def _columns(header: Sequence[str]) -> dict[str, int]:
 
 
 def _question_of(name: str, questions: Mapping[str, Row]) -> str | None:
-    """The question a wide column belongs to: its id ("7", "Soru 7", "S7", "7. ...") or its text."""
+    """The question a wide column belongs to: its id ("7", "Soru 7", "S7", "7. ...", "Soru 7 (10 puan)") or its text."""
     folded = fold(name)
     for question_id, row in questions.items():
         if len(folded) > 20 and fold(row.get("soru") or row.get("question") or "") in folded:
             return question_id
-    numbered = re.match(r"(?:soru|question|s|q)?\s?[-_#]?\s?(.+?)(?:[.):]\s.*|[.):])?$", folded)
+    numbered = re.match(r"(?:soru|question|cevap|yanit|answer|s|q)?\s?[-_#]?\s?(.+?)(?:[.):]\s.*|[.):]|\s?\(.*)?$", folded)
     ids = {fold(question_id): question_id for question_id in questions}
     return ids.get(folded) or (ids.get(numbered[1]) if numbered else None)
 

@@ -416,6 +416,21 @@ def test_a_run_does_not_go_on_with_a_row_whose_key_is_none(tmp_path: Path, field
     assert f"kararlar.jsonl:{len(rows)}: is not a verdict row" in ran.err
 
 
+@pytest.mark.parametrize("header", ["Soru 1 (10 puan)", "Cevap 1", "1 (on puan)", "Yanıt 1:", "S1"])
+def test_a_teacher_s_headers_are_questions(tmp_path: Path, header: str) -> None:
+    (tmp_path / "k.csv").write_bytes(f"Ad Soyad;{header}\r\nIşıl Şahin;idare aleyhine\r\n".encode("cp1254"))
+    ran = run_here("facts", tmp_path / "k.csv", "--format", "json")
+    assert ran.code == 0 and json.loads(ran.out)["models"][0]["unanswered"] == 40 and "left out" not in ran.err
+
+
+@pytest.mark.parametrize("name", ["sınav.xlsx", "SINAV.XLS", "sınav.ods"])
+def test_a_workbook_is_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"PK\3\4\0\0\n\0")
+    ran = run_here("facts", tmp_path / name)
+    sane(ran, 2)
+    assert ran.err.count("\n") == 1 and "save its sheet as CSV" in ran.err
+
+
 # -- answers that go astray -------------------------------------------------------------------
 
 DIGITS = "9" * 5000                                     # a model that repeats itself; more than int() takes
