@@ -467,8 +467,8 @@ def count(record: Attempt, reply: Json) -> None:
     for name in ("prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "reasoning_tokens"):
         if isinstance(numbers.get(name), int):
             record.usage[name] = record.usage.get(name, 0) + numbers[name]
-    if isinstance(usage.get("cost"), (int, float)):
-        record.cost = (record.cost or 0) + usage["cost"]
+    if isinstance(cost := usage.get("cost"), (int, float)) and abs(cost) < 1e15:  # more would overflow the sum
+        record.cost = (record.cost or 0) + cost
     record.served = {name: reply.get(name) for name in ("model", "provider", "system_fingerprint")}
 
 

@@ -351,6 +351,11 @@ def is_number(text: str) -> bool:
     return text.isdecimal() and len(text) < 10
 
 
+def is_figure(value: Any) -> bool:
+    """A number that a sum of many can bear; a server may send any."""
+    return type(value) in (int, float) and abs(value) < 1e15
+
+
 def one_of(*allowed: str) -> tuple[str, Callable[[Any], bool]]:
     """A field that has one of these values."""
     return f"one of {', '.join(allowed)}", lambda value: value in allowed
@@ -806,6 +811,8 @@ def _answer_rows(path: Path, questions: Mapping[str, Row], problems: list[str]) 
     """Rows with the fields of an answer, and where each stands, of one file or folder."""
     if path.is_dir():
         return _folder_rows(path, questions)
+    if path.suffix.lower() in (".xlsx", ".xls", ".ods"):
+        raise InputError(f"{path}: is a workbook; save its sheet as CSV (File, Save as) and give that file", 2)
     return _csv_rows(path, questions, problems) if path.suffix.lower() == ".csv" else _jsonl_rows(path, problems)
 
 
@@ -928,12 +935,12 @@ def _columns(header: Sequence[str]) -> dict[str, int]:
 
 
 def _question_of(name: str, questions: Mapping[str, Row]) -> str | None:
-    """The question a wide column belongs to: its id ("7", "Soru 7", "S7", "7. ...") or its text."""
+    """The question a wide column belongs to: its id ("7", "Soru 7", "S7", "7. ...", "Soru 7 (10 puan)") or its text."""
     folded = fold(name)
     for question_id, row in questions.items():
         if len(folded) > 20 and fold(row.get("soru") or row.get("question") or "") in folded:
             return question_id
-    numbered = re.match(r"(?:soru|question|s|q)?\s?[-_#]?\s?(.+?)(?:[.):]\s.*|[.):])?$", folded)
+    numbered = re.match(r"(?:soru|question|cevap|yanit|answer|s|q)?\s?[-_#]?\s?(.+?)(?:[.):]\s.*|[.):]|\s?\(.*)?$", folded)
     ids = {fold(question_id): question_id for question_id in questions}
     return ids.get(folded) or (ids.get(numbered[1]) if numbered else None)
 
@@ -1662,8 +1669,9 @@ def _gazettes(page: Page) -> Iterator[Found]:
         if not number and not day:
             continue
         done = max(word.end(), *(piece.end() for piece in pieces.values()))
+        dated = day and (re.match(DATE, day[0]) or re.match(DATE, re.sub("[./-]", ".", day[0])))     # "5/10.2011" is meant as one too
         norm = {"no": number and number["no"].replace(".", ""),
-                "date": day and _iso(cast("re.Match[str]", re.match(DATE, day[0]))),
+                "date": dated and _iso(dated),
                 "mukerrer": int(_sign(page, 0, extra["nth"] or "1")) if extra else 0}
         yield Found("gazette", min(word.start(), *(piece.start() for piece in pieces.values())), done, norm)
 
@@ -3001,8 +3009,8 @@ def reply_of(body: Any) -> Reply | None:
 
 
 def numbers_of(row: Row) -> Row:
-    """The numbers of an object, and nothing a server may have nested in it."""
-    return {name: value for name, value in row.items() if type(value) in (int, float)}
+    """The figures of an object, and nothing a server may have nested in it."""
+    return {name: value for name, value in row.items() if is_figure(value)}
 
 
 class Service:
@@ -3631,7 +3639,7 @@ def needs_tiebreak(first: int | None, second: int | None) -> bool:
 def third_is_due(answer: Answer, graders: Sequence[str], rows: Mapping[Key, Row]) -> bool:
     """Have both graders had their turn on this answer, and do their scores call for the third?"""
     keys = [row_key({**attempt_key(answer), "criterion_id": "score", "judge": grader}) for grader in graders]
-    graded = [rows[key] for key in keys if key in rows and rows[key]["answer_sha"] == short_hash(answer.text)]
+    graded = [rows[key] for key in keys if key in rows and rows[key].get("answer_sha") == short_hash(answer.text)]
     return len(graded) == 2 and needs_tiebreak(*(row["verdict"] for row in graded))
 
 
@@ -3701,7 +3709,7 @@ class Store:
         self.rows: dict[Key, Row] = {}
         self.size = path.stat().st_size if path and path.exists() else 0
         for line, row in read_rows(path) if path and self.size else ():
-            if "suite" not in row or "question_id" not in row:
+            if "suite" not in row or "question_id" not in row or any(isinstance(part, (list, dict)) for part in row_key(row)):
                 raise InputError(f"{path}:{line}: is not a verdict row; expected the output of a former run, or a new "
                                  "file name with -o", 2)
             if row.get("judge") not in (None, *judges):
@@ -3950,7 +3958,7 @@ def read_attempt(row: Row) -> Attempt:
         raise ValueError(f'"usage" is {shown(usage)}; expected an object')
     tokens_of = [(name, value) for name, value in usage.items() if name.endswith("_tokens")]
     for name, value in (("seconds", row.get("seconds")), ("cost", row.get("cost")), *tokens_of):
-        if value is not None and type(value) not in (int, float):
+        if value is not None and not is_figure(value):
             raise ValueError(f'"{name}" is {shown(value)}; expected a number')
     try:
         published, differ = ratio(row.get("published", 0)), int(row.get("differ", 0))
@@ -4580,8 +4588,8 @@ def page_rows(rows: Iterable[Row]) -> dict[str, Row]:
             noted = said((row.get("quote") and row.get("quote_found") is False, "quote_absent"),
                          *[(row.get(name), name) for name in ("flagged", "hallucination", "evasion")])
             of_model.setdefault(attempt, []).append([
-                str(row["criterion_id"]), row["verdict"], row.get("by"), (row.get("quote") or "")[:300],
-                (row.get("reason") or "")[:300], row["judge"], noted])
+                str(row["criterion_id"]), row["verdict"], row.get("by"), str(row.get("quote") or "")[:300],
+                str(row.get("reason") or "")[:300], row["judge"], noted])
     return nested
 
 

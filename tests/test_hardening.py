@@ -101,6 +101,18 @@ def test_replies_with_what_no_file_can_hold_end_no_run(tmp_path: Path, monkeypat
     assert [row["status"] for row in read_jsonl(tmp_path / "yanıtlar.jsonl")] == ["ok"]
 
 
+@pytest.mark.parametrize("cost", [1e308, 10**400, -1e308])
+def test_a_cost_that_no_sum_can_bear_ends_no_run(tmp_path: Path, cost: float) -> None:
+    def script(request: Any) -> Any:
+        usage = {"cost": cost if request.number % 2 else 0.5, "prompt_tokens": 10**400}
+        return chat(None, tool_calls=[call("ara", {})], usage=usage) if request.number < 3 else chat('{"verdict": "PASS"}', usage=usage)
+    with JudgeServer(script) as server:
+        sane(judge(tmp_path, server, "--concurrency", 1), 0, 3)
+    with JudgeServer(script) as server:
+        sane(ask(tmp_path, server), 0)
+    assert read_jsonl(tmp_path / "yanıtlar.jsonl")[0]["cost"] == 1
+
+
 def test_a_tool_argument_that_no_file_can_hold_is_told_to_the_model(tmp_path: Path) -> None:
     with MockServer([chat("", tool_calls=[call("ara", '{"adet": 1e999}')]), chat("Yedi gün.")]) as server:
         sane(ask(tmp_path, server), 0)
@@ -379,6 +391,46 @@ def test_more_rows_than_a_page_holds_are_left_out_of_it_and_that_is_said(tmp_pat
     assert ran.code == 0 and "too many for a page" in ran.err and quote not in page.read_text(encoding="utf-8")
 
 
+def test_a_number_that_would_overflow_a_mean_is_no_number(tmp_path: Path) -> None:
+    rows = read_jsonl(EXAMPLES / "kategori_verdicts.jsonl")[:3]
+    for field, value in (("seconds", 1e308), ("cost", 10**400), ("usage", {"total_tokens": 10**400})):
+        ran = run_here("report", write_jsonl(tmp_path / "v.jsonl", [{**row, field: value} if "row" in row else row for row in rows]))
+        sane(ran, 1)
+        assert "expected a number" in ran.err
+
+
+@pytest.mark.parametrize("odd", [5, True, {"a": 1}, ["a"], -1.5])
+def test_a_quote_that_is_no_text_spoils_no_page(tmp_path: Path, odd: Any) -> None:
+    rows = [{**row, "quote": odd, "reason": odd} for row in read_jsonl(EXAMPLES / "kategori_verdicts.jsonl")[:9]]
+    sane(run_here("report", write_jsonl(tmp_path / "v.jsonl", rows), "--html", tmp_path / "p.html"), 0)
+
+
+@pytest.mark.parametrize("field", ["model", "criterion_id", "attempt"])
+def test_a_run_does_not_go_on_with_a_row_whose_key_is_none(tmp_path: Path, field: str) -> None:
+    with JudgeServer([verdict("PASS", [True])]) as server:
+        sane(judge(tmp_path, server), 0)
+        rows = read_jsonl(tmp_path / "kararlar.jsonl")
+        write_jsonl(tmp_path / "kararlar.jsonl", [*rows[:-1], {**rows[-1], field: ["x"]}])
+        ran = judge(tmp_path, server)
+    sane(ran, 2)
+    assert f"kararlar.jsonl:{len(rows)}: is not a verdict row" in ran.err
+
+
+@pytest.mark.parametrize("header", ["Soru 1 (10 puan)", "Cevap 1", "1 (on puan)", "Yanıt 1:", "S1"])
+def test_a_teacher_s_headers_are_questions(tmp_path: Path, header: str) -> None:
+    (tmp_path / "k.csv").write_bytes(f"Ad Soyad;{header}\r\nIşıl Şahin;idare aleyhine\r\n".encode("cp1254"))
+    ran = run_here("facts", tmp_path / "k.csv", "--format", "json")
+    assert ran.code == 0 and json.loads(ran.out)["models"][0]["unanswered"] == 40 and "left out" not in ran.err
+
+
+@pytest.mark.parametrize("name", ["sınav.xlsx", "SINAV.XLS", "sınav.ods"])
+def test_a_workbook_is_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"PK\3\4\0\0\n\0")
+    ran = run_here("facts", tmp_path / name)
+    sane(ran, 2)
+    assert ran.err.count("\n") == 1 and "save its sheet as CSV" in ran.err
+
+
 # -- answers that go astray -------------------------------------------------------------------
 
 DIGITS = "9" * 5000                                     # a model that repeats itself; more than int() takes
@@ -392,6 +444,13 @@ def test_a_run_of_thousands_of_digits_stops_nothing(text: str) -> None:
     for wanted in ("üç gün", "1500 TL", "yüzde yirmi", "2/3", astray[:250]):
         list(score.hits(score.phrase(wanted), score.fold(f"{astray} ve 3 gün")))
     assert [r.surface for r in score.references(f"{astray}. Süre üç gündür.")][-1:] == ["üç gündür"]
+
+
+@pytest.mark.parametrize("day", ["05/10.2011", "5.10-2011", "05 -10/2011"])
+def test_a_gazette_of_a_day_with_two_kinds_of_sign_is_read_as_meant(day: str) -> None:
+    gazette = next(r for r in score.references(f"(R.G. {day}, Sayı: 28314)") if r.type == "gazette")
+    assert gazette.norm == {"no": "28314", "date": "2011-10-05", "mukerrer": 0}
+    assert next(r for r in score.references("RG. 30/2.2011-27836")).norm["date"] is None
 
 
 def test_a_text_without_an_id_is_parsed_all_the_same(tmp_path: Path) -> None:

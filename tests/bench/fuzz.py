@@ -96,7 +96,7 @@ def targets() -> Iterator[Target]:
         list(score.hits(kept[chance.choice(list(kept))], score.fold(text)))
 
     def reply(text: str) -> None:
-        for reading in (score.read_verdict(text, 2), score.read_grade(score.fold(said[0]), text)):
+        for reading in (score.read_verdict([None, True, None], score.fold(said[0]), text), score.read_grade(score.fold(said[0]), text)):
             (score.to_json(reading) if reading else "").encode()
 
     def raises_only(function: Callable[[str], object]) -> Callable[[str], None]:
@@ -105,6 +105,18 @@ def targets() -> Iterator[Target]:
                 function(text)
         return tried
 
+    def island(text: str) -> None:
+        """Whatever stands in the data, the page is the template with one script element that gives the same data back."""
+        text = text.encode("utf-8", "replace").decode("utf-8")                      # half a letter gets past no reader
+        data = {"boards": [{text[:40]: text}], "rows": [text, 1, None]}
+        before, _, after = page.partition(score.PLACE_OF_DATA)
+        head, _, tail = score.PLACE_OF_DATA.partition("null")
+        filled = score.fill_page(page, data)
+        inside = filled.removeprefix(before + head).removesuffix(tail + after)
+        assert filled == before + head + inside + tail + after and not set("<>&\u2028\u2029") & set(inside), "the page is torn"
+        assert json.loads(inside) == data, "the page has other data"
+
+    page = (ROOT / "data" / "pages" / "leaderboard.html").read_text(encoding="utf-8")
     now = datetime.datetime.now(datetime.timezone.utc)
     verdicts = ['{"elements": [true, false], "quote": "kira", "reason": "çünkü", "verdict": "PASS"}', '<think>"FAIL"</think>```json\n{"verdict": "FAIL",}\n```',
                 '{"score": 2, "hallucination": false, "evasion": true, "quote": "", "reason": "x"}']
@@ -124,6 +136,8 @@ def targets() -> Iterator[Target]:
     if hasattr(service, "_understand"):                                 # a private name, but no other way in without a socket
         yield "judge: what a server sends", 0.05, [json.dumps(chat('{"verdict": "PASS"}', usage={"prompt_tokens": 3})) + "\n", '{"error": {"code": 502}}\n'], served
     yield from run_targets()
+    yield from reader_targets(examples)
+    yield "page: the data island", 0.02, said + verdicts + ["</script><!--<script>", "]]>&amp;\u2028"], island
     yield from command_targets(examples)
 
 
@@ -136,37 +150,132 @@ def run_targets() -> Iterator[Target]:
             with contextlib.suppress(runner.Trouble, runner.UserError):
                 data = runner.read_reply(200, text, {}, ["max_tokens"])
                 json.dumps(data, allow_nan=False, ensure_ascii=False).encode()
+        iik = [lines(ROOT / "data" / "iik_bench.jsonl", 1)]
+
+        def questions(text: str) -> None:
+            with contextlib.suppress(runner.UserError):
+                runner.read_questions(written(text, "rq.jsonl"))
+
+        def answers(text: str) -> None:
+            with contextlib.suppress(runner.UserError), contextlib.redirect_stderr(io.StringIO()):
+                path = written(text, "ra.jsonl")
+                with contextlib.closing(runner.Answers(path)) as old:
+                    old.append({"question_id": 1})
+                    kept = old.rows
+                with contextlib.closing(runner.Answers(path)) as again:
+                    assert again.rows == kept, "a row is lost"
+                    again.done("m", "s", [])
+        yield "run.py: questions", 0.01, iik, questions
+        yield "run.py: answers to go on with", 0.02, [ANSWER * 2], answers
         yield "run.py: reply", 0.05, [good + "\n", '{"error": {"code": 502, "message": "x"}}'], read
         yield "run.py: Retry-After", 0.04, ["30", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT"], lambda text: runner.wait_seconds(text, 1.8e9, 2.0)
+
+
+def lines(path: Path, count: int = 6) -> str:
+    return "".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:count])
+
+
+WIDE = "Ad Soyad;Soru 1;Soru 2\nAyşe;Yedi gün;\"on; beş\"\nAli;;x\n"
+LONG = "soru,cevap,öğrenci,deneme\n1,Yedi gün,Ayşe,1\n2,x,Ali,2\n"
+ANSWER = json.dumps({"question_id": 1, "answer": "Yedi gün.", "attempt": 1, "status": "ok", "tool_calls": [{"name": "a"}]}) + "\n"
+
+
+def written(text: str, name: str) -> Path:
+    """The text as a file, in Turkish Windows' code page now and then."""
+    path = Path(tempfile.gettempdir()) / f"fuzz-{os.getpid()}" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode("cp1254", "replace") if len(text) % 5 == 0 else text.encode("utf-8", "surrogatepass"))
+    return path
+
+
+def reader_targets(examples: Path) -> Iterator[Target]:
+    """Every reader of files without a command around it, so that each meets tens of thousands; InputError is all it may raise."""
+    verdict_rows = [lines(examples / "kategori_verdicts.jsonl", 3), lines(examples / "irac_verdicts.jsonl", 4), lines(examples / "irac_verdicts.jsonl", 1)]
+    questions = {suite: score.read_questions(score.data_path(suite, None), suite) for suite in score.DATA_FILES}
+    few = {q: questions["iik"][q] for q in list(questions["iik"])[:3]}
+    of_seeds = {suite: {q: row for q, row in of.items() if any(f'"{q}"' in rows for rows in verdict_rows)} for suite, of in questions.items()}
+    results = [json.dumps({"custom_id": "a", "response": {"body": chat('{"verdict": "PASS"}')}}) + "\n", '{"custom_id": "a", "error": {"code": 1}}\n']
+    call = score.Call(dict.fromkeys((*score.KEY, "prompt"), "x"), "", "", "", lambda said: score.read_verdict([None], "", said))
+
+    def answers(name: str) -> Callable[[str], None]:
+        def read(text: str) -> None:
+            path = written(text, name)
+            for answer in score.read_answers([str(path.parent if name.endswith(".md") else path)], "iik", few):
+                assert answer.question_id in few and answer.status in score.STATUSES and answer.attempt > 0 and answer.text.encode("utf-8") is not None
+        return read
+
+    def question(text: str) -> None:
+        path = written(text, "q.jsonl")
+        for suite in questions:
+            with contextlib.suppress(score.InputError):
+                list(score.check_questions(score.read_questions(path, suite), suite, None))
+
+    def verdict(text: str) -> None:
+        path, problems, rows = written(text, "v.jsonl"), list[str](), {suite: score.Rows(suite, of_seeds[suite]) for suite in questions}
+        kept = list[dict[str, Any]]()
+        for _, row in score.rows_of([str(path)], problems):
+            if not rows[row["suite"]].add(row):
+                kept.append(row)
+        score.as_json(score.page_rows(kept)).encode()
+        for of in rows.values():
+            of.tally()
+            for model in of.attempts():
+                [of.tried(model, q) for q in of.questions]
+        score.read_judge(str(path), None)
+
+    def batch(text: str) -> None:
+        for found in score.read_batch(written(text, "b.jsonl")).values():
+            row = score.batch_row(call, found)
+            score.to_json(row).encode()
+
+    def store(text: str) -> None:
+        path = written(text, "o.jsonl")
+        before = score.Store(path, ["pilot-judge-a", "x"], False)
+        rows = list(before.rows.values())
+        before.append({**call.row, "judge": "x"})
+        assert before.file
+        before.file.close()
+        after = score.Store(path, ["pilot-judge-a", "x"], False)
+        assert [after.rows[score.row_key(row)] for row in rows] == [before.rows[score.row_key(row)] for row in rows], "a row is lost"
+
+    def quiet(read: Callable[[str], None]) -> Callable[[str], None]:
+        def tried(text: str) -> None:
+            with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(score.InputError):
+                read(text)
+        return tried
+
+    yield "reader: answers .jsonl", 0.02, [lines(examples / "gemma3-270m.jsonl", 2), ANSWER], quiet(answers("a.jsonl"))
+    yield "reader: answers .csv", 0.02, [WIDE, LONG], quiet(answers("a.csv"))
+    yield "reader: answers folder", 0.01, ["Yedi gün.\nİcra"], quiet(answers("m/1.2.md"))
+    yield "reader: questions", 0.01, [lines(ROOT / "data" / name, 1) for name in score.DATA_FILES.values()], quiet(question)
+    yield "reader: verdicts", 0.02, verdict_rows, quiet(verdict)
+    yield "reader: batch results", 0.02, results, quiet(batch)
+    yield "reader: a run to go on with", 0.02, verdict_rows, quiet(store)
+    yield "reader: texts", 0.01, ["TBK m. 344/1", lines(examples / "irac_answers.jsonl", 1)], quiet(lambda text: score.read_sources([str(written(text, "s.txt"))]) and None)
+    yield "reader: rubrics", 0.01, [json.dumps(json.loads((ROOT / "data" / "kategori_rubrics.json").read_text(encoding="utf-8"))) + "\n"], quiet(lambda text: score.read_rubrics(written(text, "r.json")) and None)
 
 
 def command_targets(examples: Path) -> Iterator[Target]:
     """Every reader of files, through the command line: exit code and a sentence are all it may end with."""
 
-    def lines(path: Path, count: int = 6) -> str:
-        return "".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:count])
-
     def command(file: str, *arguments: str) -> Callable[[str], None]:
         def tried(text: str) -> None:
-            path = Path(tempfile.gettempdir()) / f"fuzz-{os.getpid()}" / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode("cp1254" if len(text) % 5 == 0 else "utf-8", "surrogatepass" if len(text) % 5 else "replace"))
+            path = written(text, file)
             out, err = io.StringIO(), io.StringIO()
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 code = score.main([a.format(file=path, folder=path.parent) for a in arguments])
             assert code == 0 or (code in (1, 2, 3) and (err.getvalue() + out.getvalue()).strip()), (code, "without a sentence")
         return tried
 
-    wide = "Ad Soyad;Soru 1;Soru 2\nAyşe;Yedi gün;\"on; beş\"\nAli;;x\n"
-    long = "soru,cevap,öğrenci,deneme\n1,Yedi gün,Ayşe,1\n2,x,Ali,2\n"
     verdict_rows = [lines(examples / "kategori_verdicts.jsonl", 3), lines(examples / "irac_verdicts.jsonl", 12), lines(examples / "irac_verdicts.jsonl", 3)]
     results = json.dumps({"custom_id": first_request(), "response": {"body": chat('{"verdict": "PASS"}')}}) + "\n"
     for name, file, seeds, *arguments in (
-            ("answers .jsonl", "a.jsonl", [lines(examples / "gemma3-270m.jsonl", 2), json.dumps({"question_id": 1, "answer": "Yedi gün.", "attempt": 1, "status": "ok", "tool_calls": [{"name": "a"}]}) + "\n"], "facts", "{file}"),
-            ("answers .csv", "a.csv", [wide, long], "facts", "{file}", "--format", "csv"),
+            ("answers .jsonl", "a.jsonl", [lines(examples / "gemma3-270m.jsonl", 2), ANSWER], "facts", "{file}"),
+            ("answers .csv", "a.csv", [WIDE, LONG], "facts", "{file}", "--format", "csv"),
             ("answers folder", "m/1.2.md", ["Yedi gün.\nİcra"], "facts", "{folder}"),
             ("questions", "q.jsonl", [lines(ROOT / "data" / name, 1) for name in ("iik_bench.jsonl", "irac.jsonl", "kategori.jsonl")], "check", "{file}"),
             ("verdicts: report", "v.jsonl", verdict_rows, "report", "{file}", "--format", "json"),
+            ("verdicts: page", "v.jsonl", verdict_rows, "report", "{file}", "--html", "{folder}/p.html"),
             ("verdicts: compare", "v.jsonl", verdict_rows, "compare", "{file}", "{file}"),
             ("verdicts: agree", "v.jsonl", verdict_rows, "agree", "{file}", "{file}"),
             ("answers: judge", "a.jsonl", [lines(examples / "irac_answers.jsonl", 1)], "judge", "{file}", "--dry-run"),
