@@ -1154,8 +1154,6 @@ class Page:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """A stretch of the plain copy as a stretch of the text, with the marks on its last letter."""
-        if len(self.starts) == 1:  # a plain text: the copy is the text, one line break later
-            return max(0, start - 1), end - 1
         left, right = self.place(start), self.place(end - 1) + 1
         while right < len(self.text) and unicodedata.combining(self.text[right]):
             right += 1
@@ -1180,9 +1178,7 @@ class Page:
 GROUP = r"(?:[., ]|\.\s{1,3}(?=000)|(?<=[., ]\d{3})\.\s{1,3})\d{3}"  # a thousands group, perhaps after a line break: "1.250.\n000"
 DIGITS = rf"(?:\d{{1,3}}(?:{GROUP})+(?:[.,]\d{{1,2}}|,\n\d\d)?(?!\d)|\d+(?:[.,]\d{{1,3}})?(?![.,]?\d))"
 SOFTENED = {"dord": "dort", "bucug": "bucuk"}  # before a vowel: "dördü", "dörder", "buçuğu"
-_NUMBER_WORDS = [*NUMBER_WORD.split("|"), r"dord(?=er\s|u(?!nc))", "bucug(?=u)"]
-A_WORD = "(?:" + "|".join(  # NUMBER_WORD by first letters, sooner decided
-    f"{first}(?:{'|'.join(word[1:] for word in _NUMBER_WORDS if word[0] == first)})" for first in sorted({word[0] for word in _NUMBER_WORDS})) + ")"
+A_WORD = rf"(?:{NUMBER_WORD}|dord(?=er\s|u(?!nc))|bucug(?=u))"
 SPOKEN = rf"{A_WORD}(?:\s{{0,2}}{A_WORD}){{0,11}}"
 EACH = r"(?:'?s?[ae]r(?=\s))?"  # "üçer aylık"
 IN_WORDS = rf"{SPOKEN}(?:\s{{1,2}}{DIGITS}\s{{1,2}}{SPOKEN}){{0,2}}(?:\s{{1,2}}{DIGITS})?"
@@ -1208,7 +1204,7 @@ SHARE_BEFORE = lazy(rf"(?:(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|s
 DIGIT = lazy(r"\d")
 NUMBER_START = lazy(  # one set of signs first: the search engine then looks for these only
     rf"[\d\s(\"/%½{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
-    rf"|(?<=\d)(?!\d{{0,3}}[,;]\s[^\s\d(tluadek$¤{EURO}-])|(?<=½)|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
+    rf"|(?<=\d)|(?<=½)|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
 WORD_IN_USE = lazy(  # most "bir" are not
     rf"{VALUE_SIGN}|{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
 VALUE_SIGNS = "%½$¤" + PER_MILLE + EURO
@@ -1417,6 +1413,15 @@ BARE = lazy(  # "TTK 530", "6502 SK 73/A"
     rf"(?P<on>{AND_ON})(?P<rule>\s?(?:/|hukm|uyar|gereg))?")
 SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
     rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
+ARTICLE = lazy(r"\d+\s?/\s?(?:\d+|[ivx]+)(?:\s?-.*)?")  # "25/II-e bendi" needs no "maddesi"
+AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES}){AND_ON}")  # "m. 12"
+BEFORE_HEAD = lazy(  # "12 nci maddesi", "onuncu maddesi"
+    rf"(?<=[\s(\[\"])(?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam|muteakip)[a-z]*\s)?$")
+BARE = lazy(  # "TTK 530", "6502 SK 73/A"
+    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\)?\s{{0,6}}(?:§\s?)?(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
+    rf"(?P<on>{AND_ON})(?P<rule>\s?(?:/|hukm|uyar|gereg))?")
+SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
+    rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
 NUMBER_BEFORE = lazy(r"(?:devami|vd\.|takip|nc[iu]\b|\d[a-z)]?|[./(-][a-z]\)?|[.)])\s{0,2}$")
 ARTICLE = lazy(rf"(?P<kind>{KIND})?(?:(?P<no>{ARTICLE_NO})(?P<parts>{PARTS})|(?P<ordinal>{ORDINAL}))")
 SHORT_SIGN = lazy(r"(?P<next>(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?(?=[a-z]))?(?P<sign>(?!f\.|f\s|f\d)[a-z]+|\d+)")
@@ -1466,8 +1471,6 @@ class Head(NamedTuple):
 def _sentence_start(page: Page, start: int, reach: int, headings: bool = True) -> int:
     """Where the sentence around `start` begins, at most `reach` characters before it."""
     floor = max(0, start - reach)
-    if reach < 5:
-        return floor
     for match in SENTENCE_END.finditer(page.plain, floor, start):
         if (match[0][0] == "\n" and headings) or (match[0][0] != "\n" and page.is_capital(match.end())):
             floor = match.end()
@@ -1480,7 +1483,7 @@ def _heads(page: Page) -> list[Head]:
     for word in HEAD.finditer(plain):
         floor, (start, end) = end, word.span()
         if plain[start] != "m" or end - start > 6 or plain[start - 2] in ".iu" or plain[start - 1] in ".iu":  # an ending, or an ordinal before
-            before = NUMBER_BEFORE.search(plain, max(0, start - 9), start) and BEFORE_HEAD.search(plain, max(floor, start - 110), start)
+            before = BEFORE_HEAD.search(plain, max(floor, start - 110), start)
             if before and (plain[start] == "m" or PART_OF_ARTICLE.fullmatch(before["articles"])):
                 heads.append(Head(*before.span("articles"), before.start(), end))
                 continue
@@ -1488,9 +1491,7 @@ def _heads(page: Page) -> list[Head]:
             heads.append(Head(*after.span("articles"), start, after.end()))
     heads += [Head(*bare.span("articles"), bare.start() + 1, bare.end("on"))
               for bare in BARE.finditer(plain) if _is_bare_article(page, bare)]
-    heads.sort(key=operator.itemgetter(3), reverse=True)
-    heads.sort(key=operator.itemgetter(0))  # by start, at one place the one that reaches furthest first
-    return heads
+    return sorted(heads, key=lambda head: (head.start, -head.stop))
 
 
 def _is_bare_article(page: Page, head: re.Match[str]) -> bool:
@@ -1575,16 +1576,16 @@ def _article(start: int, end: int, law: str | None, number: str) -> Found:
 
 def _articles(page: Page, head: Head, law: Law) -> list[Found]:
     """One reference for each article of a head, the last with what follows it."""
-    plain, stop = page.plain, head.stop
-    near, number = plain[max(0, head.start - 24):head.start], plain[head.start:head.end].rstrip(".")
+    plain = page.plain
+    near, number = plain[max(0, head.start - 24):head.start], plain[head.start:head.end]
     kind = HEAD_KIND.search(near) if "ek" in near or "gecici" in near or "muk" in near else None
     begin = min(law.start, head.start - len(kind[0]) if kind else head.start)
     if number.isdigit() and not kind:  # most of them are
-        found = [_article(begin, stop, law.name, number)]
+        found = [_article(begin, head.stop, law.name, number)]
     else:
         found = _listed_articles(page, head, law.name, kind["kind"] if kind else "")
         found[0] = found[0]._replace(start=min(begin, found[0].start))
-        found[-1] = found[-1]._replace(end=max(stop, found[-1].end))
+        found[-1] = found[-1]._replace(end=max(head.stop, found[-1].end))
     _add_details(page, found)
     return found
 
@@ -1640,9 +1641,6 @@ def _add_short_parts(page: Page, found: list[Found], match: re.Match[str]) -> No
 
 def _add_details(page: Page, found: list[Found]) -> None:
     """Adds to the last article what is named in words behind it: "birinci fıkrasının (a) ve (b) bentleri"."""
-    near = page.plain[found[-1].end:found[-1].end + 80]
-    if not ("fikra" in near or "ben" in near or "paragraf" in near or "f." in near or "b." in near):  # as behind most articles
-        return
     while match := DETAIL.match(page.plain, found[-1].end):
         if match["noun"] == "paragraf" and found[-1].norm["paragraph"]:  # of a fıkra: as a sentence is, no level of the norm
             break
@@ -2080,7 +2078,7 @@ TYPES = ("decision", "rekabet", "ozelge", "statute", "amount", "rate", "date", "
 
 @contextlib.contextmanager
 def _collector_at_rest() -> Iterator[None]:
-    """A text of many references makes many small objects that live on: the collector would walk them again and again in vain."""
+    """A text of many references makes many small objects that live on: the collector would walk them again and again."""
     was_at_work = gc.isenabled()
     gc.disable()
     try:
@@ -2109,8 +2107,7 @@ def references(text: str, types: Container[str] | None = None) -> list[Reference
         found += _communiques(page)
     if "decision" in types:
         found += _decisions(page, [one for one in numbers if "number" in one.norm], [one for one in numbers if one.type == "date"])
-    found.sort(key=operator.itemgetter(2), reverse=True)
-    found.sort(key=operator.itemgetter(1))  # by start, at one place the longest first
+    found.sort(key=lambda one: (one.start, -one.end))
     result, ruling = list[Reference](), 0
     for kind, start, end, norm in found:
         if start >= ruling and kind in types:  # nothing inside a ruling's number is labelled
