@@ -1197,7 +1197,7 @@ ROUND = lazy(r"\d+\s(bin|milyon|milyar)\b")
 AGAIN = lazy(r"(?:'[a-z]{1,5})?\s?\(\s?(?:yalniz\s)?")  # "yüz elli bin Türk lirası (150.000 TL)"
 SHARE = lazy(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*)?(?![a-z])")  # "üçte ikisi"
 ARITHMETIC = "[=x+×]"
-FRACTION = lazy(r"(?P<part>\d{1,3})/(?P<whole>\d{1,3})(?![\d/%]|\.\d)")
+FRACTION = lazy(r"(?!(?:19|20)\d\d/)(?P<part>\d{1,5})/(?P<whole>\d{1,5})(?![\d/%]|\.\d)")
 SHARE_AFTER = lazy(r"'(?:[sn]?[iu](?!nc)|l[iu]k|[sn]?[ae]r\s(?:pay|hisse))"
                    rf"|\s?{ARITHMETIC}\s?[\d½]|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
 SHARE_BEFORE = lazy(rf"(?:(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa)\s)[a-z]+\s){{0,2}}|[\d½]\s?{ARITHMETIC}\s?)$")
@@ -1321,7 +1321,7 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
         return _ruling(page, start, end)
     if kind == "rekabet":
         return [Found("rekabet", start, end, {"karar": page.number(start, end).upper()})]
-    share = _share(page, start) if "/" in page.plain[start:start + 4] else []
+    share = _share(page, start) if "/" in page.plain[start:start + 6] else []
     return share or [Found(kind, start, end, {"number": page.number(start, end) if kind == "kik" else "".join(match[0].split())})]
 
 
@@ -1449,7 +1449,7 @@ LAW = lazy(  # "HMK (6100)" and "4721 sayılı Türk Medeni Kanunu" are one ment
 AMENDING = lazy(r"'?(?:y?la|\sile)\s(?:degisi|degistiril|eklenen)")  # "4650 sayılı Kanunla değişik"
 LAST_WORD = lazy(r"([a-z]{3,6})(?:'[a-z]{1,4})?\.?\s*$")
 HEAD_KIND = lazy(rf"(?<![a-z])(?P<kind>{KIND})(?:m(?:adde(?:ler[a-z]*|si)?|ad|d)?\.?\s{{0,2}})?\(?$")
-CONTRACT = lazy(rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?$")
+CONTRACT = lazy(rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?(?:\d[\d./]*{LIST_SIGN}){{0,12}}$")
 NO_END = "".join(rf"(?<!\b{word}\.)" for word in ("asl", "huk", "tic", "mah", "bkz", "yarg", "prof"))
 SENTENCE_END = lazy(rf"(?:[a-z\"')\]]{{3}}|\d['\"]?[a-z]{{2}})[.!?]{NO_END}\s+(?=[^\s])|\n\s*(?:\n|[-•|#>\x95])")
 
@@ -1711,7 +1711,7 @@ def _gazettes(page: Page) -> Iterator[Found]:
 
 
 COMMUNIQUE = lazy(
-    r"teblig(?!\s?(?:ed|et|olun|al|tarih|memur|mazbata|sure|masraf|gun|ve\b)|[a-z]*\s(?:edil|etmis|olun|tarihi))[a-z]*")
+    r"teblig(?!\s?(?:ed|et|olun|al|tarih|memur|mazbata|sure|masraf|gun)|[a-z]*\s(?:edil|etmis|olun|tarihi))[a-z]*")
 COMMUNIQUE_NO = (r"(?<![\w/.-])(?P<no>\d{4}-\d{2}/\d{1,3}|\d{4}/\d{1,3}|[ivx]{1,5}\s?-\s?\d{1,3}(?:\.\d{1,2}){0,2}(?:\.[a-z])?"
                  r"|\d{1,3}(?![\d/.-]\d|\d))\)?")
 COMMUNIQUE_NUMBERS = lazy(COMMUNIQUE_NO)
@@ -1728,6 +1728,8 @@ def _communiques(page: Page) -> Iterator[Found]:
     """Numbers of communiqués: "2002/2 sayılı Tebliğ", "(Tebliğ No: 2017/32)"."""
     plain, done = page.plain, 0
     for word in COMMUNIQUE.finditer(plain):
+        if word.start() < done:  # "Tebliğ (Tebliğ No: 2019/4)"
+            continue
         numbers = [AFTER_COMMUNIQUE.match(plain, word.end())]
         if not numbers[0] and DIGIT.search(plain, max(done, word.start() - 180), word.start()):
             floor = max(done, _sentence_start(page, word.start(), 180))
@@ -1744,7 +1746,7 @@ def _communiques(page: Page) -> Iterator[Found]:
 MARK_BEFORE = lazy(
     r"(?<![a-z'])(?!(?:(?<=no\n)|(?<=hi\n))[^:\d]*\n)(?:(?P<joint>e(?:sas)?\s?\.?(?:\s?no)?\s?(?:[-/,]|ve\s)\s?k(?:arar)?)"
     r"|(?P<esas>es?|esas|dosya|basvuru|itiraz(?=\s?no)|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|kar|karar|kr))\s?\.?\s?"
-    r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(]*$")
+    r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(\"]*$")
 MARK_AFTER = lazy(
     r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)"
     r"|(?P<esas>(?:e\b\.?|es\.|esas[a-z]{0,6}\b)(?!\s?blok)|(?:d\s?\.\s?is|degisik\s+is)\b(?:\s(?:e\b\.?|esas\b))?|basvuru\b(?!\skayit))"
@@ -2009,12 +2011,12 @@ def _instance_name(page: Page, start: int, end: int, name: str) -> str:
 
 # -- Decisions: their dates ------------------------------------------------------------------------------------------
 
-GLUE = (r"[\s,:;()|/'.-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t(?:a?rh?)?|ve|lu|karar[a-z]*|ilam[a-z]*|numarasi|numarali|sayi(?:si|li)?|nolu"
-        r"|verdigi|verilen|esas|e|k|no|stra[sz]bo?urg)\b[\s,:;()|/'.-]*){0,6}")
+GLUE = (r"[\s,:;(){|/'\".-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t(?:a?rh?)?|ve|lu|karar[a-z]*|ilam[a-z]*|numarasi|numarali|sayi(?:si|li)?|nolu"
+        r"|verdigi|verilen|esas|e|k|no|stra[sz]bo?urg)\b[\s,:;(){|/'\".-]*){0,6}")
 TIED_BEFORE = lazy(rf"'?[a-z]*{GLUE}(?:(?:[a-z]+\s){{0,2}}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?@(?:.*@)?'?[a-z]*{GLUE})?", re.S)  # @: a court's name
 TIED_BEHIND = lazy(GLUE)
 INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
-FILED = lazy(rf"\s?{SAYILI}\s(?:bireysel\s)?basvuru(?!(?:su)?n?da)")
+FILED = lazy(rf"\s?{SAYILI}\s(?:(?!karar|ilam)[a-z]+\s){{0,2}}?(?:basvuru(?!(?:su)?n?da)|acil)")  # the day before it is no decision's
 UP_TO_A_DAY = lazy(r"[a-z'\s,]{0,80}")
 DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış", "19.2.2015 gününde oybirliğiyle karar verildi"
     r"(?:'[td][ae]n?|\s(?:tarih|gun)[a-z]*)\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
