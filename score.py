@@ -1043,10 +1043,10 @@ ORDINALS = {"birinci": 1, "ikinci": 2, "ucuncu": 3, "dorduncu": 4, "besinci": 5,
 ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "x": 10, "xi": 11, "xii": 12}
 
 ORDINAL = rf"(?:(?:on|yirmi|otuz|kirk)\s?)?(?:{'|'.join(ORDINALS)})"
-CHAMBER = rf"(?P<n>\d{{1,2}}(?!\d)\s?\.?(?:'?[iu]?nc[iu])?|{ORDINAL})\s*"
+CHAMBER = rf"(?P<n>\d{{1,2}}\s?\.?(?:'?[iu]?nc[iu])?|{ORDINAL})\s*"
 HUKUK, CEZA = r"(?:hukuk daire|h\s?\.?\s?d\b)", r"(?:ceza daire|c\s?\.?\s?d\b)"
 BAM, BIM = r"(?:bolge adliye mahkemesi(?:'?nin)?|bam\b)[\s,]*", r"(?:bolge idare mahkemesi(?:'?nin)?|bim\b)[\s,]*"
-IBK = r"(?:yargitay )?ictiha[dt][a-z]* birlestirme "
+IBK = r"ictiha[dt][a-z]* birlestirme "
 CITY = r"(?:[a-z]+\s)?"
 DOTTED = r"\.?".join  # "hgk", "h.g.k"
 COURTS = {  # name in the norm ("": an office that is no court): how texts write it, endings apart; {city} is the capitalised word before
@@ -1056,16 +1056,16 @@ COURTS = {  # name in the norm ("": an office that is no court): how texts write
     "{city} BİM {n}. İDD": BIM + CHAMBER + r"(?:idar[ei] dava daire|i\.?d\.?d\b)",
     "{city} BAM": BAM,
     "{city} BİM": BIM,
-    "Danıştay VDDK": r"(?:danistay )?vergi dava daireleri (?:genel )?kurul|(?:danistay )?(?:d\.?)?v\.?d\.?d\.?g?\.?k\b",
-    "Danıştay İDDK": r"(?:danistay )?idari dava daireleri (?:genel )?kurul|(?:danistay )?(?:d\.?)?i\.?d\.?d\.?g?\.?k\b",
+    "Danıştay VDDK": r"vergi dava daireleri (?:genel )?kurul|(?:d\.?)?v\.?d\.?d\.?g?\.?k\b",
+    "Danıştay İDDK": r"idari dava daireleri (?:genel )?kurul|(?:d\.?)?i\.?d\.?d\.?g?\.?k\b",
     "Danıştay {n}. D.": r"(?:danistay(?:'[a-z]+)?|dan|dn|d)\b\.?\s*(?:dairesi\s*:\s*|\(kapatilan\)\s)?" + CHAMBER + r"(?:daire|d\b)",
-    "Yargıtay {n}. HD": r"(?:y\.?\s?)?" + CHAMBER + HUKUK,
-    "Yargıtay {n}. CD": r"(?:y\.?\s?)?" + CHAMBER + CEZA,
-    "Yargıtay İBBGK": IBK + r"buyuk genel kurul|yargitay\s(?:dairesi\s*:\s*)?buyuk genel kurul|(?:y\.?)?" + DOTTED("ibbgk") + r"\b",
-    "Yargıtay İBHGK": IBK + r"hukuk genel kurul|(?:y\.?)?" + DOTTED("ibhgk") + r"\b",
-    "Yargıtay İBK": IBK + r"karar|(?:y\.?)?" + DOTTED("ibk") + r"\b",
-    "Yargıtay HGK": r"(?:yargitay )?hukuk genel kurul|(?:y\.?)?" + DOTTED("hgk") + r"\b",
-    "Yargıtay CGK": r"(?:yargitay )?ceza genel kurul|(?:y\.?)?" + DOTTED("cgk") + r"\b",
+    "Yargıtay {n}. HD": "y?" + CHAMBER + HUKUK,
+    "Yargıtay {n}. CD": "y?" + CHAMBER + CEZA,
+    "Yargıtay İBBGK": IBK + r"buyuk genel kurul|yargitay\s(?:dairesi\s*:\s*)?buyuk genel kurul|y?" + DOTTED("ibbgk") + r"\b",
+    "Yargıtay İBHGK": IBK + r"hukuk genel kurul|y?" + DOTTED("ibhgk") + r"\b",
+    "Yargıtay İBK": IBK + r"karar|y?" + DOTTED("ibk") + r"\b",
+    "Yargıtay HGK": "hukuk genel kurul|y?" + DOTTED("hgk") + r"\b",
+    "Yargıtay CGK": "ceza genel kurul|y?" + DOTTED("cgk") + r"\b",
     "AİHM": r"avrupa insan haklari mahkemesi|" + DOTTED("aihm") + r"\b",
     "Askeri Yüksek İdare Mahkemesi": r"askeri yuksek idare mahkemesi",
     "AYM": r"anayasa mahkemesi|" + DOTTED("aym") + r"\b",
@@ -1074,7 +1074,7 @@ COURTS = {  # name in the norm ("": an office that is no court): how texts write
     "KİK": r"kamu ihale kurul|" + DOTTED("kik") + r"\b",
     "": r"icra (?:ve iflas )?(?:dairesi|mudurlug|md\b)|[a-z]*savcilig|cbs\b|noter"
         r"|arabulucu[a-z]*(?=\s(?:[a-z]+\s){0,2}(?:tutana|belge|dosya|basvuru|buro|no|numara|sayi|\d))|sigorta tahkim|hakem heyet",
-    "{n}. D.": rf"(?=\d+\.|[a-z]){CHAMBER}daire",  # of the court named last
+    "{n}. D.": CHAMBER + "daire",  # of the court named last
     "Yargıtay": r"yargitay",
     "Danıştay": r"danistay",
 }
@@ -1090,7 +1090,7 @@ SECOND_WORDS = "anadolu|bati|dogu|merkez"  # "İstanbul Anadolu", "Ankara Batı"
 SPACES, HYPHENS = "\t\r\x0b\x0c\u00a0*`_", "–—"
 UNUSUAL = lazy("[<&\u00ad\u0300-\u036f\u02bc\u2000-\u2012\u2015\u2028-\u202f\u2032\u2060-\u2064\u20ba\u2150-\u215e\u2212\u3000\ufeff]")
 UNUSUAL_PART = lazy(rf"</?[a-zA-Z][^<>]{{0,200}}>|&(?:#\d{{1,6}}|#[xX][\da-fA-F]{{1,5}}|[a-zA-Z]{{2,8}});|{UNUSUAL.pattern}")
-ADDRESS_PART = lazy(r"(?:https?://|www\.)[^\s<>()\[\]\"]+|(?<=\w)\.(?:com|org|net|gov|edu|tr)(?:\.tr)?/[^\s<>()\[\]\"]+")
+ADDRESS_PART = lazy(r"(?:https?://|www\.)[^\s<>()\[\]\"]+|\.(?:com|org|net|gov|edu|tr)/[^\s<>()\[\]\"]+")
 SIGNS = {"\u02bc": "'", "\u2032": "'", "\u20ba": "¤", "\u2028": "\n", "\u2029": "\n", "<": "<", "&": "&"}
 EMPHASIS_SIGNS = {ord(sign): None for sign in "*`"}
 
@@ -1187,12 +1187,12 @@ ANY_CURRENCY = "|".join(CURRENCIES.values()).replace("€", EURO)
 VALUE_SIGN = rf"[%$¤{PER_MILLE}{EURO}]|try|usd|eur|(?:yuzde|binde)(?=\s)"
 MEASURE = lazy(
     rf"(?:(?P<sign>{VALUE_SIGN})\s{{0,2}})?(?:(?P<low>{QUANTITY})(?:\s?-\s?|\s(?:ila|ile|veya|ya da)\s)(?:(?P=sign)\s?)?)?(?P<high>{QUANTITY})"
-    rf"(?:\s?\(\s?{QUANTITY}\s?\))?(?(sign)(?(low)(?!\d|\s(?:gun|ay|yil|tl|lira)))|(?:"
+    rf"(?:\s?\(\s?{QUANTITY}\s?\))?(?(sign)(?(low)(?!\d))|(?:"
     rf"(?:\s{{1,4}}|(?<=[\d)])\s{{0,4}})'?(?P<period>{'|'.join(PERIODS)})"
     rf"|[.,]?\s?-?\s{{0,4}}(?P<currency>{ANY_CURRENCY})(?![a-z])(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?"
     r"|\s?(?P<percent>%)(?!\s?\d)))")
-AMOUNT_IN_LIST = lazy(r"\d{1,3}(?:\.\d{3})+(?:,\d\d)?|(?!(?:19|20)\d\d\b)\d{2,9}")
-AMOUNT_LIST = lazy(rf"(?<=[\s(])(?<!m\.\s)(?:(?:{AMOUNT_IN_LIST.pattern})(?:,\s|\sve\s)){{1,6}}$")
+AMOUNT_IN_LIST = lazy(r"\d{1,3}(?:\.\d{3})+(?:,\d\d)?|\d{2,9}")
+AMOUNT_LIST = lazy(rf"(?<=[\s(])(?:(?:{AMOUNT_IN_LIST.pattern})(?:,\s|\sve\s)){{1,6}}$")
 ROUND = lazy(r"\d+\s(bin|milyon|milyar)\b")
 AGAIN = lazy(r"(?:'[a-z]{1,5})?\s?\(\s?(?:yalniz\s)?")  # "yüz elli bin Türk lirası (150.000 TL)"
 SHARE = lazy(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*)?(?![a-z])")  # "üçte ikisi"
@@ -1200,32 +1200,32 @@ ARITHMETIC = "[=x+×]"
 FRACTION = lazy(r"(?!(?:19|20)\d\d/)(?P<part>\d{1,5})/(?P<whole>\d{1,5})(?![\d/%]|\.\d)")
 SHARE_AFTER = lazy(r"'(?:[sn]?[iu](?!nc)|l[iu]k|[sn]?[ae]r\s(?:pay|hisse))"
                    rf"|\s?{ARITHMETIC}\s?[\d½]|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
-SHARE_BEFORE = lazy(rf"(?:(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa)\s)[a-z]+\s){{0,2}}|[\d½]\s?{ARITHMETIC}\s?)$")
+SHARE_BEFORE = lazy(rf"(?:(?:hisse|pay[iln]|oran)[a-z]*\s(?:[a-z]+\s){{0,2}}|[\d½]\s?{ARITHMETIC}\s?)$")
 DIGIT = lazy(r"\d")
 NUMBER_START = lazy(  # one set of signs first: the search engine then looks for these only
     rf"[\d\s(\"/%½{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
-    rf"|(?<=\d)|(?<=½)|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
+    rf"|(?<=\d)|(?<=½)|(?<=[%{PER_MILLE}$¤{EURO}]))")
 WORD_IN_USE = lazy(  # most "bir" are not
     rf"{VALUE_SIGN}|{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
 VALUE_SIGNS = "%½$¤" + PER_MILLE + EURO
 NUMBER_RUN = lazy(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
 MONTH = "(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTHS) + ")"  # "Kas" is "Kasım"
-DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
-        rf"|(?P<d2>\d{{1,2}})[\s./-]{{1,3}}(?P<month>{MONTH})[\s.,/-]{{1,3}}(?P<y2>\d{{4}})(?!\d)"
-        r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d)(?!\d))")
+DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})"
+        rf"|(?P<d2>\d{{1,2}})[\s./-]{{1,3}}(?P<month>{MONTH})[\s.,/-]{{1,3}}(?P<y2>\d{{4}})"
+        r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d))(?!\d)")
 UNNAMED_DATE = re.sub(r"\?P<\w+>", "?:", DATE.replace("(?P=sep)", "[./-]"))  # for use inside other patterns
-DASH_DIGITS = (r"(?:(?!\n- \d\d?[./]\d)(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
-               r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?)?\(\w{1,8}[-/][\w./ -]{1,30}\)|\.?\(\w{1,8}\)\.?"
-               r"|(?<=[a-z])\s\d{1,4}(?:/\d{1,2})?(?=\s?-\s?\d)))")  # "KVK 12-1368"; not the next item of a list
+DASH_DIGITS = (r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|[a-z]{1,4}\b(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
+               r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?|\.)?\(\w[\w./ -]{0,38}\)\.?"
+               r"|(?<=[a-z])\s\d{1,4}(?:/\d{1,2})?(?=\s?-\s?\d))")  # "KVK 12-1368"
 SHAPES = lazy("|".join((
     rf"(?P<date>{DATE})",
     r"(?P<rekabet>\d\d\s?-\s?\d{1,3}\s?/\s?\d{1,4}\s?-\s?(?:\d{1,4}|m)(?![\w/]))",
     rf"(?P<ozelge>\d{{8}}(?=\s?-){DASH_DIGITS}{{1,8}})",
     r"(?P<kik>\d{4}/(?:u[hym]\.?[iv]{1,3}|[md]k(?:\.d)?)[.\s]?-?\s?\d+)",
-    r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6}(?!\.?\d|\s?/))?(?![\d%/]|\.\d))",
+    r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6})?(?![\d%/]|\.\d))",
     r"(?P<pair>\d{1,2}-\d{1,4}/\d{1,5}(?![\d/-])|\d{1,5}-\d{1,5}(?=\s+sayi(?:li)?\b|\s+e\.?\s?k\b))",
     r"(?P<bare>\d{1,5}(?= ?[ek]\.(?! ?\d+/)| (?:esas|karar)\b(?!\s?[:n]))"  # one of a marked pair: "E: 2287, K: 3194", "1998/2-801 E., 815 K."
-    r"|(?:(?<=[ek][.:])|(?<=[ek][.:]\s)|(?<=sas[\s:])|(?<=(?:sas|rar|.no):\s))\d{1,5}(?![\w/%]|[.,-]\d|\.\.|\s?(?:gun|ay|yil|hafta|tl|lira|bin|m)))",
+    r"|(?:(?<=[ek][.:])|(?<=[ek][.:]\s)|(?<=(?:sas|rar|.no):\s))\d{1,5}(?![\w/%]|[.,-]\d|\.\.|\s?(?:gun|ay|yil|hafta|tl|lira|bin|m)))",
 )))
 OLD_RULING = lazy(rf"b\s?\.\s?07\.\d\.g[ie][bl](?:[\w.]|(?<=\.)\s(?=\d)){{0,40}}{DASH_DIGITS}{{1,9}}")
 
@@ -1240,11 +1240,11 @@ def number_value(written: str, money: bool = False) -> Number | None:
         return None
     if written.isdigit():
         return int(written)
-    written = re.sub(r"(?<=\d) (?=\d{3}(?!\d))|(?<=\d[.,])\s+(?=\d)", "", re.sub(r"(?<!mily)'?s?[ae]r(?=$|\s)", "", written))
+    written = re.sub(r"(?<=\d) (?=\d{3})|(?<=[.,])\s+(?=\d)", "", re.sub(r"(?<!mily)'?s?[ae]r(?=$|\s)", "", written))
     for soft, hard in SOFTENED.items():
         written = written.replace(soft, hard)
     if money and "." not in written[written.rfind(","):]:
-        written = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", ".", written)
+        written = re.sub(r",(?=\d{3})", ".", written)
     numbers = read_numbers(re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", written))
     return None if len(numbers) != 1 or isinstance(numbers[0], str) else numbers[0]
 
@@ -1390,8 +1390,8 @@ PARAGRAPH_SIGN = r"(?:(?:\d{1,2}|[ivx]{1,4}|son)(?![a-z\d])|\((?:\d{1,2}|[ivx]{1
 CLAUSE_SIGN = r"(?:(?:[a-z]|\d{1,2})(?![a-z\d])|\((?:[a-z]|\d{1,2})\))"
 PARTS = (  # short forms behind an article: "/1", "/f. 1", "(1)", " II"; then clauses: "-b.1", "(a)", "-a, b"
     rf"(?:(?:(?:\s?(?:/|§§?)\s?(?:f\.?\s?)?|(?<=/[a-z])-|\s?(?=\(\d{{1,2}}\))){PARAGRAPH_SIGN}|\s{NUMERAL}(?![\w.'/]))"
-    rf"(?:(?:\s?-\s?|(?:[./]|(?<=[a-z]),|(?<=\)))(?={CLAUSE_SIGN})){CLAUSE_SIGN}|\s?\((?:[a-z]|\d{{1,2}})\)){{0,4}}"
-    r"(?:(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?[a-z]\)?(?![\w.'/])){0,6})?")
+    rf"(?:(?:\s?-\s?|[./]|(?<=[a-z]),){CLAUSE_SIGN}|\s?\((?:[a-z]|\d{{1,2}})\)){{0,4}}"
+    r"(?:(?:\s?,\s?|\sve\s)\(?[a-z]\)?(?![\w.'/])){0,6})?")
 ARTICLE_NO = r"(?:1[0-5]\d\d|\d{1,3})(?!\d)(?:\s?/\s?(?:[a-hj-uwyz]|[ivx](?!\s?[-(]))(?![a-z\d]|\.\s?\d))?"
 ORDINAL_END = r"(?:\s?['\".]{0,2}\s?[iu]?nc[iu]\b|\s?\.)"
 KINDS = {"ek gecici": "ek geçici ", "gecici": "geçici ", "ek": "ek ", "mukerrer": "mükerrer ", "muk": "mükerrer "}
@@ -1409,28 +1409,18 @@ AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES}){AND_ON}") 
 BEFORE_HEAD = lazy(  # "12 nci maddesi", "onuncu maddesi"
     rf"(?<=[\s(\[\"])(?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam|muteakip)[a-z]*\s)?$")
 BARE = lazy(  # "TTK 530", "6502 SK 73/A"
-    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\)?\s{{0,6}}(?:§\s?)?(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
+    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\)?\s{{0,6}}(?P<articles>{KIND}?{ARTICLES})"
     rf"(?P<on>{AND_ON})(?P<rule>\s?(?:/|hukm|uyar|gereg))?")
 SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
-    rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
-ARTICLE = lazy(r"\d+\s?/\s?(?:\d+|[ivx]+)(?:\s?-.*)?")  # "25/II-e bendi" needs no "maddesi"
-AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES}){AND_ON}")  # "m. 12"
-BEFORE_HEAD = lazy(  # "12 nci maddesi", "onuncu maddesi"
-    rf"(?<=[\s(\[\"])(?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam|muteakip)[a-z]*\s)?$")
-BARE = lazy(  # "TTK 530", "6502 SK 73/A"
-    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\)?\s{{0,6}}(?:§\s?)?(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
-    rf"(?P<on>{AND_ON})(?P<rule>\s?(?:/|hukm|uyar|gereg))?")
-SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
-    rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
-NUMBER_BEFORE = lazy(r"(?:devami|vd\.|takip|nc[iu]\b|\d[a-z)]?|[./(-][a-z]\)?|[.)])\s{0,2}$")
+    rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}$")
 ARTICLE = lazy(rf"(?P<kind>{KIND})?(?:(?P<no>{ARTICLE_NO})(?P<parts>{PARTS})|(?P<ordinal>{ORDINAL}))")
-SHORT_SIGN = lazy(r"(?P<next>(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?(?=[a-z]))?(?P<sign>(?!f\.|f\s|f\d)[a-z]+|\d+)")
+SHORT_SIGN = lazy(r"(?P<next>(?:\s?,\s?|\sve\s)\(?(?=[a-z]))?(?P<sign>(?!f\.|f\s|f\d)[a-z]+|\d+)")
 RANGE_SIGN = lazy(rf"{ORDINAL_END}?(?:\s?-\s?|\s?ila\s?)")
 PART = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}}|(?![bs]u\b)[a-z]{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
 DETAIL = lazy(  # "birinci fıkrasının", "ile (a) ve (b) bentleri", ", f. 2"
     rf"[\s,'\"]*(?:(?:ile|ve|nin)\s+)?(?:(?P<signs>{PART}(?:\s{{0,2}}(?:,|ve|ila|ile|veya|-)\s{{0,2}}{PART}){{0,8}})"
     rf"\s{{0,2}}(?P<noun>fikra|paragraf|alt\s?ben[dt]|ben[dt])[a-z]*"
-    rf"|(?:/\s?)?(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
+    rf"|(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
 LEVELS = {"f": "paragraph", "p": "paragraph", "b": "clause", "a": "sub-clause"}  # by the first letter of the noun
 PART_SIGN = lazy(rf"{ORDINAL}|\bson\b|\d+|(?<![a-z])[a-z]{{1,4}}(?![a-z])")
 NOT_PARTS = {"gecici", "ve", "ila", "ile", "ya", "da", "nci", "ncu", "inci", "uncu"}
@@ -1443,7 +1433,7 @@ _FULL_NAME = "|".join(sorted(FULL_NAMES, key=len, reverse=True)).replace(" ", r"
 LAW = lazy(  # "HMK (6100)" and "4721 sayılı Türk Medeni Kanunu" are one mention each
     rf"(?<![a-z\d])(?:(?P<abbreviation>{_ABBREVIATION})(?:(?![a-z])|(?=n[iu]n))(?:\s?\(\d{{3,4}}\))?"
     r"|(?P<number>\d{3,4})(?:\s?s\.?\s?k\b\.?|(?=\s?(?:sayili|s\.|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)"
-    rf"(?:(?:(?!\b[a-z]{{0,5}}k ile | ile (?:{_FULL_NAME})\b)[^\d'])*?\b(?:kanun|yasa))?)"
+    rf"(?:(?:(?!\b[a-z]{{0,5}}k ile )[^\d'])*?\b(?:kanun|yasa))?)"
     rf"|(?<!deniz )(?<!basin )(?P<name>{_FULL_NAME})(?:\s{{1,2}}(?:kanun|yasa|k\.)|(?<=sozlesmesi))"
     r"|(?P<other>(?:kanun|yasa|teblig|yonetmeli[gk])(?:['a-z]*[iu]n|s?[iu])?(?![a-z])))")
 AMENDING = lazy(r"'?(?:y?la|\sile)\s(?:degisi|degistiril|eklenen)")  # "4650 sayılı Kanunla değişik"
@@ -1451,7 +1441,7 @@ LAST_WORD = lazy(r"([a-z]{3,6})(?:'[a-z]{1,4})?\.?\s*$")
 HEAD_KIND = lazy(rf"(?<![a-z])(?P<kind>{KIND})(?:m(?:adde(?:ler[a-z]*|si)?|ad|d)?\.?\s{{0,2}})?\(?$")
 CONTRACT = lazy(rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?(?:\d[\d./]*{LIST_SIGN}){{0,12}}$")
 NO_END = "".join(rf"(?<!\b{word}\.)" for word in ("asl", "huk", "tic", "mah", "bkz", "yarg", "prof"))
-SENTENCE_END = lazy(rf"(?:[a-z\"')\]]{{3}}|\d['\"]?[a-z]{{2}})[.!?]{NO_END}\s+(?=[^\s])|\n\s*(?:\n|[-•|#>\x95])")
+SENTENCE_END = lazy(rf"(?:[a-z\"')\]]{{3}}|\d['\"]?[a-z]{{2}})[.!?]{NO_END}\s+(?=\S)|\n\s*(?:\n|[-•|#>\x95])")
 
 
 class Law(NamedTuple):
@@ -1716,11 +1706,11 @@ COMMUNIQUE_NO = (r"(?<![\w/.-])(?P<no>\d{4}-\d{2}/\d{1,3}|\d{4}/\d{1,3}|[ivx]{1,
                  r"|\d{1,3}(?![\d/.-]\d|\d))\)?")
 COMMUNIQUE_NUMBERS = lazy(COMMUNIQUE_NO)
 NUMBERED = lazy(  # "2002/2 sayılı ... Tebliğ", "Seri No: 23 KDV Tebliği"
-    rf"(?P<mark>(?<![a-z])(?:seri|sira)\s?(?:no|numarasi)\s?[.:]{{0,2}}\s?)?{COMMUNIQUE_NO}"
+    rf"(?P<mark>(?:seri|sira)\s?(?:no|numarasi)\s?[.:]{{0,2}}\s?)?{COMMUNIQUE_NO}"
     r"(?(mark)|\s?(?:sayili|(?:seri|sira)\s?(?:no|numara)|n[ou]'?\.?\s?lu|numarali))(?=(?:(?!sayili|sirkuler|kararname).)*\Z)")
 AFTER_COMMUNIQUE = lazy(  # "Tebliğ No: 2017/32", "Tebliği (Seri: X, No: 23)", "Tebliğ (II-14.1)"
-    r"(?:'?[a-z]{0,4})?\s?(?:[(,]?\s?(?:seri\s?:\s?[a-z]\s?,?\s?)?(?:seri|sira|teblig)?\s?(?:no|sayi(?:si)?|numara(?:si)?)\b\s?[.:]{0,2}\s?"
-    rf"|\(?\s?(?=\S{{0,9}}[/-])){COMMUNIQUE_NO}(?!\s?(?:gun|ay|yil|%|md|m\.|mad|\.|sayili|no)|\s?'?[iu]?nc[iu])")
+    r"(?:'?[a-z]{0,4})?\s?(?:[(,]?\s?(?:seri\s?:\s?[a-z]\s?,?\s?)?(?:seri|sira|teblig)?\s?(?:no|sayi|numara)(?:si)?\b\s?[.:]{0,2}\s?"
+    rf"|\(?\s?(?=\S{{0,9}}[/-])){COMMUNIQUE_NO}")
 LIST_GLUE = lazy(r"\s?(?:,|ve)\s")
 
 
@@ -1745,26 +1735,26 @@ def _communiques(page: Page) -> Iterator[Found]:
 
 MARK_BEFORE = lazy(
     r"(?<![a-z'])(?!(?:(?<=no\n)|(?<=hi\n))[^:\d]*\n)(?:(?P<joint>e(?:sas)?\s?\.?(?:\s?no)?\s?(?:[-/,]|ve\s)\s?k(?:arar)?)"
-    r"|(?P<esas>es?|esas|dosya|basvuru|itiraz(?=\s?no)|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|kar|karar|kr))\s?\.?\s?"
+    r"|(?P<esas>es?|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|kar|karar|kr))\s?\.?\s?"
     r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(\"]*$")
 MARK_AFTER = lazy(
     r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)"
-    r"|(?P<esas>(?:e\b\.?|es\.|esas[a-z]{0,6}\b)(?!\s?blok)|(?:d\s?\.\s?is|degisik\s+is)\b(?:\s(?:e\b\.?|esas\b))?|basvuru\b(?!\skayit))"
-    r"|(?P<karar>k\b\.?|kar\.|karar\b(?! +(?:tarih|no\b|sayisi(?!\s+ile)))))\)?")
+    r"|(?P<esas>(?:e\b\.?|es\.|esas[a-z]{0,6}\b)(?!\s?blok)|(?:d\s?\.\s?is|degisik\s+is)\b|basvuru\b(?!\skayit))"
+    r"|(?P<karar>k\b\.?|kar\.|karar\b(?! +(?:tarih|no\b|sayisi))))\)?")
 MARKS_NEXT = lazy(r"[\s.:]{0,3}(?:(?:no|sayi|numara)[a-z]*[\s.:]{0,3})?\d")  # "E. 2020/1 [K.] 2021/2"
 BETWEEN = lazy(rf"(?:[\s,;|.:()/\"-]*(?:ve|ile|sayili|karar tarihi|tarih(?:li)?|t|{UNNAMED_DATE})(?![a-z\d])){{0,4}}[\s,;|.:()/\"-]*")
 LIST_BETWEEN = lazy(r"\s*(?:,|,?\s?ve)\s+")
 NOUN = r"(?:karar|ilam|huk[um]m|dosya|basvuru)"
 SAYILI = r"(?:sayi|sayili|nolu|no'lu|numarali)\b"
 NO_LIST = lazy(rf"(?!,?\s(?:ve\s)?\d+/\d+(?!/)|\s?{SAYILI})")
-NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?:(?!ile |ve )[a-z.'\d]+\s){{0,7}}?(?P<noun>{NOUN})(?P<plural>lar|ler)?")
+NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?:[a-z.'\d]+\s){{0,7}}?(?P<noun>{NOUN})(?P<plural>lar|ler)?")
 OTHER_BODIES = (  # whose decisions are no court's
     r"(?:belediye|meclis|encumen|sirket|bakanli[kg]|valili|cumhurbaskan|kooperatif|sozlesme|yonetim kurul|ortaklar kurul"
     r"|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
 OTHER = (  # what numbers of other kinds are of
     rf"(?:{OTHER_BODIES}|toplanti|gundem|bkk|cbk|khk|bakanlar kurul|sorusturma|iddianame|arabuluculuk|takip|icra|fatura|irsaliye"
     r"|ihale(?! kurul)|police|yevmiye|sira(?!s)|seri|rapor|parsel|sicil|donem|teblig|genelge|kanun|yonetmelik|direktif|tuzug|kararname|sirkuler)")
-OTHER_NUMBER = lazy(rf"[^a-z](?=[a-z]{{3}}){OTHER}[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
+OTHER_NUMBER = lazy(rf"[^a-z]{OTHER}[a-z]*\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
 OTHER_AFTER = lazy(rf"(?!\s*\n[^\n:\d]{{0,40}}:)[\s,]*(?:{SAYILI}\s)?(?:(?!{NOUN})[a-z]+\s)?(?:{OTHER}|sor\.|a[bt]\b)")
 OTHER_BODY = lazy(rf"\b{OTHER_BODIES}")
 DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
@@ -1901,21 +1891,21 @@ ANAPHORA = lazy(
     r"(?:(?:ayni|anilan|adi gecen|mezkur|bahsi gecen|soz konusu|ilgili|ozel)\s+(?:mahkeme|daire|kurul|genel kurul)"
     r"|(?<![a-z] )mahkeme(?:nin|ce|sinin|miz))[a-z]*")
 VERB = lazy(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu]r?)\b[,;]?\s")  # after "... kaldırılmış, dosya" the court is another
-SPACED_OUT = lazy(r"(?<![a-z])(?:[a-z] ){3,}[a-z](?![a-z])")
+SPACED_OUT = lazy(r"\b(?:[a-z] ){3,}[a-z]\b")
 INSTANCE_PATTERNS = {  # "asliye hukuk", "as. huk.", "asl.huk."; the longest names first
     name: r"\s?".join(word if len(word) < 4 else rf"(?:{word}|{word[:2]}[a-z]{{0,2}}\.)" for word in Page(name).plain.split())
     for name in sorted(INSTANCES, key=len, reverse=True)}
 COURT = lazy(r"\b(?:" + "|".join(
     [rf"(?P<c{i}>(?:{pattern.replace('?P<n>', f'?P<n{i}>')})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
-    + [rf"(?P<instance>(?:{'|'.join(INSTANCE_PATTERNS.values())})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)(?!\s+sifat)"
+    + [rf"(?P<instance>(?:{'|'.join(INSTANCE_PATTERNS.values())})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)"
        rf"|(?:{'|'.join(filter(None, INSTANCES.values()))})(?![a-z]))"]) + ")")
 APPLICATION = lazy(r"b(?:as(?:vuru)?)?\b\.?\s?n")
 OF_THE_AYM = lazy(r"\bb\.?\s?no|\[(?:gk|[12]\.\s?b)|§|\bpara\.")  # "[GK], B. No: 2019/24912, § 33"
-UNDER = lazy(r"(?=[^\n:]*[\n:])[\s:]*(?:(?:karar|kunye|daire)[a-z]*[\s:]*){0,3}")  # "Ankara BAM\nDairesi: 3. Hukuk Dairesi"
+UNDER = lazy(r"[\s:]*(?:(?:karar|kunye|daire)[a-z]*[\s:]*){0,3}")  # "Ankara BAM\nDairesi: 3. Hukuk Dairesi"
 COURT_BEHIND = lazy(  # "4/11 sayılı İçtihadı Birleştirme Kararı", "§ 48 (AYM)", "; T: 03.03.2020 - 8. HD)"
     rf"\s?(?:{SAYILI}|tarihli),?\s|[^()\n]{{0,60}}[(\[]"
-    rf"|(?P<sign>\s?[,;|/-]\s)(?:(?:karar tarihi|tarih|t)[\s.:]{{0,3}})?(?:{UNNAMED_DATE}(?:\st\.)?\s?[,;|/-]\s)?(?!(?:[ek]|esas|karar)\b)")
-LAST_SAID = lazy(r"\.?\s?(?:[)\];]|[.|]?\s*(?:\n|\Z)|\.\s[a-z]{2}|,(?!\s?(?:\d+/\d+(?!/)|[ek]\b|esas|karar no)))")  # no number of its own
+    rf"|(?P<sign>\s?[,;|/-]\s)(?:(?:karar tarihi|tarih|t)[\s.:]{{0,3}})?(?:{UNNAMED_DATE}\s?[,;|/-]\s)?")
+LAST_SAID = lazy(r"\.?\s?(?:[)\];]|[.|]?\s*(?:\n|\Z)|\.\s[a-z]{2})")  # no number of its own
 
 
 def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> tuple[str | None, int]:
@@ -2019,9 +2009,9 @@ INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional C
 FILED = lazy(rf"\s?{SAYILI}\s(?:(?!karar|ilam)[a-z]+\s){{0,2}}?(?:basvuru(?!(?:su)?n?da)|acil)")  # the day before it is no decision's
 UP_TO_A_DAY = lazy(r"[a-z'\s,]{0,80}")
 DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış", "19.2.2015 gününde oybirliğiyle karar verildi"
-    r"(?:'[td][ae]n?|\s(?:tarih|gun)[a-z]*)\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
-    r"(?:karara bagla|karar(?:ini)? ver|ihlal|huk[um]m|sonuclandir|red|kabul|veri?[dlm]|esastan)")
-CLOSING = lazy(r"['\s]*(?:tarih|gun)[a-z]*,?\s(?:oy\s?(?:birligi|coklugu)[a-z]*|kesin|ile|olarak|olmak|uzere|[,\s])+karar verildi(?!gi)")
+    r"(?:'[td][ae]n?|\s(?:tarih|gun)[a-z]*)\s(?:[a-z]+\s){0,6}?"
+    r"(?:karara bagla|ihlal|huk[um]m|sonuclandir|red|kabul|veri?[dlm]|esastan)")
+CLOSING = lazy(r"['\s]*(?:tarih|gun)[a-z]*,?\s(?:oy\s?(?:birligi|coklugu)[a-z]*|kesin|ile|olarak|olmak|uzere|[,\s])+karar verildi")
 LABELLED = lazy(r"karar(?:in)? (?:tarihi|t(?:a?rh?)?\b)\s{0,9}\.?\s{0,9}:?\s{0,9}$")
 OF_ANOTHER_ACT = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
 OF_WHAT_FOLLOWS = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor"

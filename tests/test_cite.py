@@ -110,7 +110,7 @@ def test_odd_writing_is_read_without_a_crash():
     ("BAM İstanbul 12. HD, E. 2020/1, K. 2021/2", "court", "İstanbul BAM 12. HD"),
     ("ESAS NO: 2013/15340\nKARAR NO: 2015/2744\n\nHükmün ONANMASINA, 19.2.2015 gününde oybirliğiyle karar verildi.", "date", "2015-02-19"),
     ("İİK m. 150/ı", "article", "150/ı"), ("VUK m. 5/I-b", "clause", "b"), ("GVK m. 40/V", "paragraph", "5"),
-    ('Danıştay 13. Dairesi, 2010-01-05, {"esas": "2007/4872", "karar": "2010/9"}', "karar", "2010/9"), ('{"esas": "2020/15"}', "esas", "2020/15"),
+    ('Danıştay 13. Dairesi, {"esas": "2007/4872", "karar": "2010/9"}', "karar", "2010/9"), ('{"esas": "2020/15"}', "esas", "2020/15"),
     ("120/2400 arsa payı", "value", 0.05), ("(Tebliğ No: 2019/4), 2018/7 sayılı Tebliğ ve eki", "no", "2019/4"),
     ("HUMK'un 465 ve müteakip maddeleri", "article", "465"), ("bu Kanunla değişik TBK'nın 12. maddesi", "law", "TBK"), ("%30 altında pay", "value", 0.3), ("50-60 bin TL", "value", 50_000),
 ])
