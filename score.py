@@ -1026,7 +1026,6 @@ LAWS = {  # abbreviation: (number, full name without "Kanunu", folded)
 SPELLINGS = {"AY": "Anayasa", "Anayasası": "Anayasa", "MK": "TMK", "eBK": "BK"}  # further abbreviations
 OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK", "medeni": "TMK", "kdv": "KDVK",
                "otv": "ÖTVK"}
-CAPITALS_ONLY = ("HK", "BK", "AY", "MK", "FKK", "İMK")  # in small letters these are other words ("hk.", "ay")
 NOT_LAWS = (  # their articles are not labelled
     "(?<!haklari )sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk",
     "taahhutname", "gdpr", "sirkuler", "police", "tuzug", "tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname",
@@ -1043,7 +1042,8 @@ ORDINALS = {"birinci": 1, "ikinci": 2, "ucuncu": 3, "dorduncu": 4, "besinci": 5,
 ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "x": 10, "xi": 11, "xii": 12}
 
 ORDINAL = rf"(?:(?:on|yirmi|otuz|kirk)\s?)?(?:{'|'.join(ORDINALS)})"
-CHAMBER = rf"(?P<n>\d{{1,2}}\s?\.?(?:'?[iu]?nc[iu])?|{ORDINAL})\s*"
+CHAMBER = rf"(?:\d{{1,2}}\s?\.?(?:'?[iu]?nc[iu])?|{ORDINAL})\s*"
+CHAMBER_NO = lazy(rf"\d+|{ORDINAL}")
 HUKUK, CEZA = r"(?:hukuk daire|h\s?\.?\s?d\b)", r"(?:ceza daire|c\s?\.?\s?d\b)"
 BAM, BIM = r"(?:bolge adliye mahkemesi(?:'?nin)?|bam\b)[\s,]*", r"(?:bolge idare mahkemesi(?:'?nin)?|bim\b)[\s,]*"
 IBK = r"ictiha[dt][a-z]* birlestirme "
@@ -1154,6 +1154,8 @@ class Page:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """A stretch of the plain copy as a stretch of the text, with the marks on its last letter."""
+        if len(self.starts) == 1:  # a plain text: the copy is the text, one line break later
+            return max(0, start - 1), end - 1
         left, right = self.place(start), self.place(end - 1) + 1
         while right < len(self.text) and unicodedata.combining(self.text[right]):
             right += 1
@@ -1204,7 +1206,7 @@ SHARE_BEFORE = lazy(rf"(?:(?:hisse|pay[iln]|oran)[a-z]*\s(?:[a-z]+\s){{0,2}}|[\d
 DIGIT = lazy(r"\d")
 NUMBER_START = lazy(  # one set of signs first: the search engine then looks for these only
     rf"[\d\s(\"/%½{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
-    rf"|(?<=\d)|(?<=½)|(?<=[%{PER_MILLE}$¤{EURO}]))")
+    rf"|(?<=\d)(?!\d{{0,3}}[,;]\s[^\s\d(tluadek$¤{EURO}-])|(?<=½)|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
 WORD_IN_USE = lazy(  # most "bir" are not
     rf"{VALUE_SIGN}|{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
 VALUE_SIGNS = "%½$¤" + PER_MILLE + EURO
@@ -1236,9 +1238,7 @@ def number_value(written: str, money: bool = False) -> Number | None:
     >>> [str(number_value(n)) for n in ("18 bin 730", "on bes", "690 000", "iki bucuk", "bir yedi", "6,831")]
     ['18730', '15', '690000', '5/2', 'None', '6831/1000']
     """
-    if len(written) > LONGEST_NUMBER:
-        return None
-    if written.isdigit():
+    if written.isdigit() and len(written) <= LONGEST_NUMBER:
         return int(written)
     written = re.sub(r"(?<=\d) (?=\d{3})|(?<=[.,])\s+(?=\d)", "", re.sub(r"(?<!mily)'?s?[ae]r(?=$|\s)", "", written))
     for soft, hard in SOFTENED.items():
@@ -1544,10 +1544,7 @@ def _law_before(page: Page, start: int, floor: int, carried: Law) -> Law | None:
 def _is_abbreviation(page: Page, mention: re.Match[str], floor: int) -> bool:
     """Is this an abbreviation as lawyers write it, not a small word of the same letters ("hk.", "ay", "kik")?"""
     start, end = floor + mention.start("abbreviation"), floor + mention.end("abbreviation")
-    capitals = sum(page.is_capital(i) for i in range(start, end))
-    if ABBREVIATIONS[re.sub(r"[^a-z]", "", mention["abbreviation"])] in CAPITALS_ONLY:
-        return capitals > 1
-    return capitals > 0 or (end - start > 2 and "." not in mention[0])
+    return sum(map(page.is_capital, range(start, end))) > 1 or (end - start > 2 and "." not in mention[0])
 
 
 def _sign(page: Page, start: int, text: str) -> str:
@@ -1687,8 +1684,6 @@ def _gazettes(page: Page) -> Iterator[Found]:
             continue
         near = list(GAZETTE_PIECE.finditer(plain, max(done, word.start() - 90), word.end() + 90))
         left, right = map(_first_of_each, _tied(plain, near, *word.span(), GAZETTE_GLUE))
-        if left.keys() & right.keys():  # "T. 14/07/2021, R.G. 19/10/2021-31633": the first date is the decision's
-            left, right = (left, {}) if len(left) >= len(right) else ({}, right)
         pieces = left | right
         number, day, extra = (pieces.get(kind) for kind in ("no", "date", "extra"))
         if not number and not day:
@@ -1747,7 +1742,7 @@ LIST_BETWEEN = lazy(r"\s*(?:,|,?\s?ve)\s+")
 NOUN = r"(?:karar|ilam|huk[um]m|dosya|basvuru)"
 SAYILI = r"(?:sayi|sayili|nolu|no'lu|numarali)\b"
 NO_LIST = lazy(rf"(?!,?\s(?:ve\s)?\d+/\d+(?!/)|\s?{SAYILI})")
-NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?:[a-z.'\d]+\s){{0,7}}?(?P<noun>{NOUN})(?P<plural>lar|ler)?")
+NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?:[a-z.'\d]+\s){{0,7}}?(?P<noun>{NOUN})")
 OTHER_BODIES = (  # whose decisions are no court's
     r"(?:belediye|meclis|encumen|sirket|bakanli[kg]|valili|cumhurbaskan|kooperatif|sozlesme|yonetim kurul|ortaklar kurul"
     r"|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
@@ -1814,7 +1809,7 @@ def _is_pair(page: Page, one: Docket, two: Docket) -> bool:
     if between.strip() == "," and not one.role and NO_LIST.match(page.plain, two.right):  # "HGK 22.3.1995, 1994/11-889, 1995/233"
         return True
     named = NAMED_AFTER.match(page.plain, two.right)  # "2020/1, 2021/2 sayılı kararı"
-    return named is not None and not named["plural"] and between.strip() in ("-", ",", *(["ve"] if one.role else ()))
+    return named is not None and between.strip() in ("-", ",", *(["ve"] if one.role else ()))
 
 
 def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
@@ -1828,8 +1823,7 @@ def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
     for one, two in reversed(pairs):
         role, right = _role(page, one, two), (two or one).right
         after = cases[-1] if cases else None
-        may_share = after and not role and not after.two and after.role != "joint"
-        if after and may_share and LIST_BETWEEN.fullmatch(page.plain, right, after.one.left):
+        if after and not role and LIST_BETWEEN.fullmatch(page.plain, right, after.one.left):
             role, one = after.role, one._replace(role=after.one.role)
         cases.append(Case(one, two, role, right))
     return cases[::-1]
@@ -1840,7 +1834,7 @@ def _role(page: Page, one: Docket, two: Docket | None) -> str:
     plain, end = page.plain, (two or one).right
     if OTHER_NUMBER.search(plain, max(0, one.left - 30), one.left) or OTHER_AFTER.match(plain, end):
         return "other"
-    is_rest = plain[one.left - 1].isalnum() or plain[one.left - 1] == "-" or plain[one.start - 1] == "'"
+    is_rest = plain[one.left - 1].isalnum() or plain[one.left - 1] == "-"
     if is_rest or (one.number.isdigit() and not two):
         return "other"
     if one.role:
@@ -1896,15 +1890,14 @@ INSTANCE_PATTERNS = {  # "asliye hukuk", "as. huk.", "asl.huk."; the longest nam
     name: r"\s?".join(word if len(word) < 4 else rf"(?:{word}|{word[:2]}[a-z]{{0,2}}\.)" for word in Page(name).plain.split())
     for name in sorted(INSTANCES, key=len, reverse=True)}
 COURT = lazy(r"\b(?:" + "|".join(
-    [rf"(?P<c{i}>(?:{pattern.replace('?P<n>', f'?P<n{i}>')})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
+    [rf"(?P<c{i}>(?:{pattern})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
     + [rf"(?P<instance>(?:{'|'.join(INSTANCE_PATTERNS.values())})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)"
        rf"|(?:{'|'.join(filter(None, INSTANCES.values()))})(?![a-z]))"]) + ")")
 APPLICATION = lazy(r"b(?:as(?:vuru)?)?\b\.?\s?n")
-OF_THE_AYM = lazy(r"\bb\.?\s?no|\[(?:gk|[12]\.\s?b)|§|\bpara\.")  # "[GK], B. No: 2019/24912, § 33"
 UNDER = lazy(r"[\s:]*(?:(?:karar|kunye|daire)[a-z]*[\s:]*){0,3}")  # "Ankara BAM\nDairesi: 3. Hukuk Dairesi"
 COURT_BEHIND = lazy(  # "4/11 sayılı İçtihadı Birleştirme Kararı", "§ 48 (AYM)", "; T: 03.03.2020 - 8. HD)"
     rf"\s?(?:{SAYILI}|tarihli),?\s|[^()\n]{{0,60}}[(\[]"
-    rf"|(?P<sign>\s?[,;|/-]\s)(?:(?:karar tarihi|tarih|t)[\s.:]{{0,3}})?(?:{UNNAMED_DATE}\s?[,;|/-]\s)?")
+    rf"|(?P<sign>\s?[,;|/-]\s)(?:(?:karar tarihi|tarih|t)[\s.:]{{0,3}})?(?:{UNNAMED_DATE}\s?[,;|/-]\s)?(?!(?:[ek]|esas|karar)\b)")
 LAST_SAID = lazy(r"\.?\s?(?:[)\];]|[.|]?\s*(?:\n|\Z)|\.\s[a-z]{2})")  # no number of its own
 
 
@@ -1914,7 +1907,7 @@ def _court(page: Page, floor: int, left: int, right: int, inherited: str | None)
     start = _sentence_start(page, left, min(300, left - floor), headings=False)
     names = _court_names(page, start, left, inherited)
     gap = page.plain[names[-1][1] if names else start:left]
-    if len(gap) > 5 and ANAPHORA.search(gap):
+    if ANAPHORA.search(gap):
         return None, right
     if names:
         return names[-1][2], right
@@ -1930,9 +1923,7 @@ def _court_of_application(page: Page, docket: Docket) -> str | None:
     """The court an individual application goes to where none is named: "(A.B. [GK], B. No: 2019/24912, § 33)"."""
     if not APPLICATION.match(page.plain, docket.left):
         return None
-    if STRASBOURG.match(docket.number):
-        return "AİHM"
-    return "AYM" if OF_THE_AYM.search(page.plain, max(0, docket.left - 8), docket.right + 40) else None
+    return "AİHM" if STRASBOURG.match(docket.number) else "AYM"
 
 
 def _is_lead(page: Page, start: int, end: int) -> bool:
@@ -1943,8 +1934,6 @@ def _is_lead(page: Page, start: int, end: int) -> bool:
 
 def _court_names(page: Page, start: int, end: int, inherited: str | None = None) -> list[tuple[int, int, str]]:
     """Names of courts in a stretch, as the norm has them, each with its place; "" for an office that is no court."""
-    if end - start < 4:
-        return []
     window = SPACED_OUT.sub(lambda m: m[0].replace(" ", "").ljust(len(m[0])), page.plain[start:end])
     names = list[tuple[int, int, str]]()
     for match in COURT.finditer(window):
@@ -1955,15 +1944,13 @@ def _court_names(page: Page, start: int, end: int, inherited: str | None = None)
         if match.lastgroup == "instance":
             name = _instance_name(page, at, stop, match[0])
         else:
-            index = int((match.lastgroup or "")[1:])
-            name = list(COURTS)[index]
-            if "{n}" in name:
-                number = match[f"n{index}"]
-                digits = re.match(r"\d+", number)
-                name = name.replace("{n}", digits[0] if digits else _sign(page, 0, number.strip()))
+            name = list(COURTS)[int((match.lastgroup or "")[1:])]
+            number = CHAMBER_NO.search(match[0]) if "{n}" in name else None
             if "{city}" in name:  # "İstanbul BAM 12. HD", "BAM İstanbul 12. HD"
-                city = _city(page, at) or (_city(page, start + match.start(f"n{index}")) if "{n}" in list(COURTS)[index] else "")
+                city = _city(page, at) or (_city(page, at + number.start()) if number else "")
                 name = name.replace("{city}", city).strip()
+            if number:
+                name = name.replace("{n}", _sign(page, 0, number[0]))
             if name[:1].isdigit():
                 if not last.startswith("Danıştay"):
                     continue
