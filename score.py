@@ -1024,8 +1024,8 @@ LAWS = {  # abbreviation: (number, full name without "Kanunu", folded)
     "HUAK": ("6325", "hukuk uyusmazliklarinda arabuluculuk"), "İMK": ("7036", "is mahkemeleri"), "Anayasa": ("2709", ""), "AİHS": ("", ""),
 }
 SPELLINGS = {"AY": "Anayasa", "Anayasası": "Anayasa", "MK": "TMK", "eBK": "BK"}  # further abbreviations
-OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK", "medeni": "TMK", "kdv": "KDVK",
-               "otv": "ÖTVK"}
+OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK",
+               "medeni": "TMK", "kdv": "KDVK", "otv": "ÖTVK"}
 NOT_LAWS = (  # their articles are not labelled
     "(?<!haklari )sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk",
     "taahhutname", "gdpr", "sirkuler", "police", "tuzug", "tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname",
@@ -1118,7 +1118,10 @@ def _usual(match: re.Match[str]) -> str:
         return UNUSUAL.sub(_usual, html.unescape(part)[:1])
     if len(part) > 1 or "\u2000" <= part <= "\u200a" or part in "\u202f\u3000":
         return " "
-    return SIGNS.get(part, "½" if "\u2150" <= part <= "\u215e" else "-" if "\u2010" <= part <= "\u2015" or part == "\u2212" else "")
+    if "\u2150" <= part <= "\u215e":
+        return "½"
+    is_dash = "\u2010" <= part <= "\u2015" or part == "\u2212"
+    return "-" if is_dash else SIGNS.get(part, "")
 
 
 class Page:
@@ -1249,7 +1252,8 @@ def number_value(written: str, money: bool = False) -> Number | None:
     return None if len(numbers) != 1 or isinstance(numbers[0], str) else numbers[0]
 
 
-def _value(kind: str, start: int, end: int, value: Number | None, unit: str | None = None, whole: Number = 1) -> list[Found]:
+def _value(kind: str, start: int, end: int, value: Number | None, unit: str | None = None, whole: Number = 1,
+           ) -> list[Found]:
     """An amount, a rate (so many parts of a `whole`) or a duration; nothing where the number has no value."""
     if not value:
         return []
@@ -1265,12 +1269,13 @@ def _iso(match: re.Match[str]) -> str | None:
     if match["month"]:
         month = 1 + next(i for i, full in enumerate(MONTHS) if full.startswith(match["month"]))
     longest = 31 if month in (1, 3, 5, 7, 8, 10, 12) else 30 if month != 2 else 29
-    return f"{year:04}-{month:02}-{day:02}" if 1 <= month <= 12 and 1 <= day <= longest and 1000 <= year <= 2999 else None
+    is_a_day = 1000 <= year <= 2999 and 1 <= month <= 12 and 1 <= day <= longest
+    return f"{year:04}-{month:02}-{day:02}" if is_a_day else None
 
 
 def _numbers(page: Page, measures: bool = True) -> list[Found]:
-    """Everything that starts with a digit, a number word or a sign, or just what is known by its shape, without amounts,
-    rates and durations. Numbers of decisions come out raw, as "docket"."""
+    """Everything that starts with a digit, a number word or a sign; without `measures` just what is known by its shape, no
+    amounts, rates and durations. Numbers of decisions come out raw, as "docket"."""
     plain, at, numbers = page.plain, 0, list[Found]()
     start_of_one = NUMBER_START if measures else DIGIT
     while match := start_of_one.search(plain, at):
@@ -1321,8 +1326,8 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
         return _ruling(page, start, end)
     if kind == "rekabet":
         return [Found("rekabet", start, end, {"karar": page.number(start, end).upper()})]
-    share = _share(page, start) if "/" in page.plain[start:start + 6] else []
-    return share or [Found(kind, start, end, {"number": page.number(start, end) if kind == "kik" else "".join(match[0].split())})]
+    number = page.number(start, end) if kind == "kik" else "".join(match[0].split())
+    return _share(page, start) or [Found(kind, start, end, {"number": number})]
 
 
 def _ruling(page: Page, start: int, end: int) -> list[Found]:
@@ -1336,7 +1341,7 @@ def _ruling(page: Page, start: int, end: int) -> list[Found]:
 
 
 def _share(page: Page, start: int) -> list[Found]:
-    """A fraction in words, "üçte ikisi", in one sign, or in digits where what stands beside it says so: "payın 3/8'i"."""
+    """A fraction in words ("üçte ikisi"), in one sign, or in digits where its neighbours say so ("payın 3/8'i")."""
     plain = page.plain
     if plain[start] == "½":
         sign = Fraction(unicodedata.numeric(page.text[page.place(start)], 0)).limit_denominator(10)
@@ -1352,7 +1357,7 @@ def _share(page: Page, start: int) -> list[Found]:
 
 
 def _measure(page: Page, start: int, in_brackets: bool = False) -> list[Found]:
-    """An amount, a rate or a duration, its sign before or behind its number: both ends of a range, what is said twice once."""
+    """An amount, a rate or a duration, its sign before or behind its number: both ends of a range, once what is said twice."""
     plain, match = page.plain, MEASURE.match(page.plain, start)
     if match is None:
         return []
@@ -1425,7 +1430,7 @@ LEVELS = {"f": "paragraph", "p": "paragraph", "b": "clause", "a": "sub-clause"} 
 PART_SIGN = lazy(rf"{ORDINAL}|\bson\b|\d+|(?<![a-z])[a-z]{{1,4}}(?![a-z])")
 NOT_PARTS = {"gecici", "ve", "ila", "ile", "ya", "da", "nci", "ncu", "inci", "uncu"}
 
-ABBREVIATIONS = {re.sub("[^a-z]", "", Page(name).plain): name for name in LAWS} | {Page(name).plain.strip(): law for name, law in SPELLINGS.items()}
+ABBREVIATIONS = {Page(name).plain.strip(): law for name, law in ({law: law for law in LAWS} | SPELLINGS).items()}
 FULL_NAMES = {name: law for law, (_, name) in LAWS.items() if name} | OTHER_NAMES
 _ABBREVIATION = "|".join(r"\.?\s?".join(a) if len(a) < 4 and a.endswith("k") else r"\.?".join(a) if len(a) < 7 else a
                          for a in sorted(ABBREVIATIONS, key=len, reverse=True))
@@ -1439,7 +1444,9 @@ LAW = lazy(  # "HMK (6100)" and "4721 sayılı Türk Medeni Kanunu" are one ment
 AMENDING = lazy(r"'?(?:y?la|\sile)\s(?:degisi|degistiril|eklenen)")  # "4650 sayılı Kanunla değişik"
 LAST_WORD = lazy(r"([a-z]{3,6})(?:'[a-z]{1,4})?\.?\s*$")
 HEAD_KIND = lazy(rf"(?<![a-z])(?P<kind>{KIND})(?:m(?:adde(?:ler[a-z]*|si)?|ad|d)?\.?\s{{0,2}})?\(?$")
-CONTRACT = lazy(rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?(?:\d[\d./]*{LIST_SIGN}){{0,12}}$")
+CONTRACT = lazy(  # "Sözleşmenin", "Sözleşmenin 7.3.3 ve"
+    rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?"
+    rf"(?:\d[\d./]*{LIST_SIGN}){{0,12}}$")
 NO_END = "".join(rf"(?<!\b{word}\.)" for word in ("asl", "huk", "tic", "mah", "bkz", "yarg", "prof"))
 SENTENCE_END = lazy(rf"(?:[a-z\"')\]]{{3}}|\d['\"]?[a-z]{{2}})[.!?]{NO_END}\s+(?=\S)|\n\s*(?:\n|[-•|#>\x95])")
 
@@ -1472,7 +1479,8 @@ def _heads(page: Page) -> list[Head]:
     plain, heads, end = page.plain, [], 0
     for word in HEAD.finditer(plain):
         floor, (start, end) = end, word.span()
-        if plain[start] != "m" or end - start > 6 or plain[start - 2] in ".iu" or plain[start - 1] in ".iu":  # an ending, or an ordinal before
+        is_inflected = plain[start] != "m" or end - start > 6
+        if is_inflected or plain[start - 2] in ".iu" or plain[start - 1] in ".iu":  # or an ordinal before
             before = BEFORE_HEAD.search(plain, max(floor, start - 110), start)
             if before and (plain[start] == "m" or PART_OF_ARTICLE.fullmatch(before["articles"])):
                 heads.append(Head(*before.span("articles"), before.start(), end))
@@ -1506,8 +1514,11 @@ def _statutes(page: Page) -> list[Found]:
         if named is None:
             continue
         law, shared, owner = named, head, named
-        while owner.name and owner.start < shared.begin and (one := SHARED_HEAD.search(page.plain, max(floor, owner.start - 60), owner.start)):
-            shared = Head(*one.span("articles"), one.start(), one.end("articles"))  # one "maddeleri" for the articles of two laws or three
+        while owner.name and owner.start < shared.begin:  # one "maddeleri" for the articles of two laws or three
+            one = SHARED_HEAD.search(page.plain, max(floor, owner.start - 60), owner.start)
+            if one is None:
+                break
+            shared = Head(*one.span("articles"), one.start(), one.end("articles"))
             owner = _law_before(page, shared.begin, max(floor, shared.begin - 120), Law(None, 0)) or Law(None, 0)
             found += _articles(page, shared, owner) if owner.name else ()
         found += _articles(page, head, law)
@@ -1537,7 +1548,8 @@ def _law_before(page: Page, start: int, floor: int, carried: Law) -> Law | None:
         if mention["other"] and len(window) - mention.end() < 25:  # "Kanun'un 12. maddesi"
             return Law(None, start)
     last = LAST_WORD.search(page.plain, max(begin, start - 14), start)
-    is_other = last is not None and last[1] not in NOT_PARTS and sum(map(page.is_capital, range(*last.span(1)))) > 1  # "FSEK m. 68"
+    capitals = sum(map(page.is_capital, range(*last.span(1)))) if last and last[1] not in NOT_PARTS else 0
+    is_other = capitals > 1  # "FSEK m. 68"
     return Law(carried.name if begin == floor and not is_other else None, start)
 
 
@@ -1629,8 +1641,8 @@ def _add_short_parts(page: Page, found: list[Found], match: re.Match[str]) -> No
 def _add_details(page: Page, found: list[Found]) -> None:
     """Adds to the last article what is named in words behind it: "birinci fıkrasının (a) ve (b) bentleri"."""
     while match := DETAIL.match(page.plain, found[-1].end):
-        if match["noun"] == "paragraf" and found[-1].norm["paragraph"]:  # of a fıkra: as a sentence is, no level of the norm
-            break
+        if match["noun"] == "paragraf" and found[-1].norm["paragraph"]:
+            break  # of a fıkra: as a sentence is, no level of the norm
         level = LEVELS[(match["noun"] or match["short"])[0]]
         for sign in PART_SIGN.finditer(page.plain, *match.span("signs" if match["noun"] else "sign")):
             if sign[0] not in NOT_PARTS:
@@ -1755,7 +1767,8 @@ OTHER_BODY = lazy(rf"\b{OTHER_BODIES}")
 DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
 STRASBOURG = lazy(r"(?!(?:19|20)\d\d/)\d{3,6}/\d\d$")
 OF_A_YEAR = lazy(r"(?:19|20)\d\d/")
-OLD_PAIR = lazy(r"\d{1,5}-\d{1,5}$|(?!(?:19|20)\d\d/)\d{1,5}/\d{1,5}$|\d{1,2}-\d+/\d+$")  # "4465-4248", "7/7", "1-520/738"
+OLD_PAIR = lazy(  # "4465-4248", "7/7", "1-520/738"
+    r"\d{1,5}-\d{1,5}$|(?!(?:19|20)\d\d/)\d{1,5}/\d{1,5}$|\d{1,2}-\d+/\d+$")
 JOINT = lazy(r"(\d{4}/)?(\d+(?:-\d+(?=/))?)[-/](\d+)$")
 
 
@@ -1769,7 +1782,8 @@ class Docket(NamedTuple):
 
 
 class Case(NamedTuple):
-    """The number or two of one decision and what the first is: esas, karar, both in one ("joint"), unknown (""), or no court's ("other")."""
+    """The number or two of one decision and what the first is: esas, karar, both in one ("joint"), unknown (""), or no
+    court's ("other")."""
     one: Docket
     two: Docket | None
     role: str
@@ -1806,14 +1820,14 @@ def _is_pair(page: Page, one: Docket, two: Docket) -> bool:
         return False
     if between.strip() in (("-", "/") if one.role == "esas" else ("", "-", "/", "|", ":")):
         return one.role == "esas" or "-" not in one.number
-    if between.strip() == "," and not one.role and NO_LIST.match(page.plain, two.right):  # "HGK 22.3.1995, 1994/11-889, 1995/233"
-        return True
+    if between.strip() == "," and not one.role and NO_LIST.match(page.plain, two.right):
+        return True  # "HGK 22.3.1995, 1994/11-889, 1995/233"
     named = NAMED_AFTER.match(page.plain, two.right)  # "2020/1, 2021/2 sayılı kararı"
     return named is not None and between.strip() in ("-", ",", *(["ve"] if one.role else ()))
 
 
 def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
-    """Puts the two numbers of one decision together. In a list ("2019/1, 2019/2 ve 2019/3 E.") the last number's mark is that of all."""
+    """Puts the two numbers of one decision together. In a list ("2019/1, 2019/2 ve 2019/3 E.") the last mark is that of all."""
     cases, pairs = list[Case](), list[tuple[Docket, Docket | None]]()
     for docket in dockets:
         if pairs and pairs[-1][1] is None and _is_pair(page, pairs[-1][0], docket):
@@ -1865,8 +1879,8 @@ def _is_decision(page: Page, case: Case, court: str | None, floor: int) -> bool:
     if marked or (two and "|" in plain[one.right:two.left]):  # or a row of a table
         return True
     before = plain[max(floor, one.left - 60):one.left]
-    is_a_courts = court or INDIVIDUAL.match(plain, right) or (two and NAMED_AFTER.match(plain, right)) or ANAPHORA.search(before)
-    return bool(is_a_courts and not OTHER_BODY.search(before))
+    is_called_one = INDIVIDUAL.match(plain, right) or (two and NAMED_AFTER.match(plain, right)) or ANAPHORA.search(before)
+    return bool((court or is_called_one) and not OTHER_BODY.search(before))
 
 
 def _numbers_by_role(one: Docket, two: Docket | None, role: str) -> tuple[str | None, str | None]:
@@ -1884,7 +1898,7 @@ def _numbers_by_role(one: Docket, two: Docket | None, role: str) -> tuple[str | 
 ANAPHORA = lazy(
     r"(?:(?:ayni|anilan|adi gecen|mezkur|bahsi gecen|soz konusu|ilgili|ozel)\s+(?:mahkeme|daire|kurul|genel kurul)"
     r"|(?<![a-z] )mahkeme(?:nin|ce|sinin|miz))[a-z]*")
-VERB = lazy(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu]r?)\b[,;]?\s")  # after "... kaldırılmış, dosya" the court is another
+VERB = lazy(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu]r?)\b[,;]?\s")  # the court after "... kaldırılmış, dosya" is another
 SPACED_OUT = lazy(r"\b(?:[a-z] ){3,}[a-z]\b")
 INSTANCE_PATTERNS = {  # "asliye hukuk", "as. huk.", "asl.huk."; the longest names first
     name: r"\s?".join(word if len(word) < 4 else rf"(?:{word}|{word[:2]}[a-z]{{0,2}}\.)" for word in Page(name).plain.split())
@@ -1902,8 +1916,8 @@ LAST_SAID = lazy(r"\.?\s?(?:[)\];]|[.|]?\s*(?:\n|\Z)|\.\s[a-z]{2})")  # no numbe
 
 
 def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> tuple[str | None, int]:
-    """Name of the court a number belongs to, and where number and court end: the last one before it in its sentence, one
-    just behind it, or that of the decision before. None where none is named, "" for an office that is no court."""
+    """Name of the court a number belongs to, and where number and court end: the last one before it in its sentence,
+    one just behind it, or that of the decision before. None where none is named, "" for an office that is no court."""
     start = _sentence_start(page, left, min(300, left - floor), headings=False)
     names = _court_names(page, start, left, inherited)
     gap = page.plain[names[-1][1] if names else start:left]
@@ -1928,8 +1942,11 @@ def _court_of_application(page: Page, docket: Docket) -> str | None:
 
 def _is_lead(page: Page, start: int, end: int) -> bool:
     """Does a stretch only lead up to the name of a court: its city, number and date?"""
-    words = re.finditer(r"[a-z]+|[,;]", page.plain[start:end])
-    return all(w[0] in ("ve", "tarihli", "gunlu", "kapatilan") or (page.is_capital(start + w.start()) and not re.match(NOUN, w[0])) for w in words)
+    for word in re.finditer(r"[a-z]+|[,;]", page.plain[start:end]):
+        is_name = page.is_capital(start + word.start()) and not re.match(NOUN, word[0])
+        if not is_name and word[0] not in ("ve", "tarihli", "gunlu", "kapatilan"):
+            return False
+    return True
 
 
 def _court_names(page: Page, start: int, end: int, inherited: str | None = None) -> list[tuple[int, int, str]]:
@@ -1993,7 +2010,8 @@ GLUE = (r"[\s,:;(){|/'\".-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t(?:a?rh?)
 TIED_BEFORE = lazy(rf"'?[a-z]*{GLUE}(?:(?:[a-z]+\s){{0,2}}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?@(?:.*@)?'?[a-z]*{GLUE})?", re.S)  # @: a court's name
 TIED_BEHIND = lazy(GLUE)
 INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
-FILED = lazy(rf"\s?{SAYILI}\s(?:(?!karar|ilam)[a-z]+\s){{0,2}}?(?:basvuru(?!(?:su)?n?da)|acil)")  # the day before it is no decision's
+FILED = lazy(  # "sayılı başvuru", "sayılı dosyasında dava açılmıştır": the day before it is no decision's
+    rf"\s?{SAYILI}\s(?:(?!karar|ilam)[a-z]+\s){{0,2}}?(?:basvuru(?!(?:su)?n?da)|acil)")
 UP_TO_A_DAY = lazy(r"[a-z'\s,]{0,80}")
 DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış", "19.2.2015 gününde oybirliğiyle karar verildi"
     r"(?:'[td][ae]n?|\s(?:tarih|gun)[a-z]*)\s(?:[a-z]+\s){0,6}?"
@@ -2057,7 +2075,7 @@ TYPES = ("decision", "rekabet", "ozelge", "statute", "amount", "rate", "date", "
 
 @contextlib.contextmanager
 def _collector_at_rest() -> Iterator[None]:
-    """A text of many references makes many small objects that live on: the collector would walk them again and again."""
+    """A text of many references makes many small objects that live on: the collector would walk them in vain."""
     was_at_work = gc.isenabled()
     gc.disable()
     try:
@@ -2076,7 +2094,7 @@ def references(text: str, types: Container[str] | None = None) -> list[Reference
     """
     page, types = Page(text), TYPES if types is None else types
     numbers = _numbers(page, measures=any(kind in types for kind in ("amount", "rate", "duration")))
-    found = [one for one in numbers if one.type in types]
+    found = list(numbers)
     found += [one for match in OLD_RULING.finditer(page.plain) for one in _ruling(page, *match.span())]
     if "statute" in types:
         found += _statutes(page)
@@ -2085,7 +2103,8 @@ def references(text: str, types: Container[str] | None = None) -> list[Reference
     if "communique" in types:
         found += _communiques(page)
     if "decision" in types:
-        found += _decisions(page, [one for one in numbers if "number" in one.norm], [one for one in numbers if one.type == "date"])
+        dates = [one for one in numbers if one.type == "date"]
+        found += _decisions(page, [one for one in numbers if "number" in one.norm], dates)
     found.sort(key=lambda one: (one.start, -one.end))
     result, ruling = list[Reference](), 0
     for kind, start, end, norm in found:
@@ -2114,7 +2133,8 @@ def meets(found: Reference, wanted: Reference) -> bool:
     if found.type == "statute":
         return _statute_meets(one, other)
     if found.type == "decision":
-        return all(other[key] in (None, one[key]) for key in ("esas", "karar")) and _same_or_unsaid(one["court"], other["court"])
+        same_numbers = all(other[key] in (None, one[key]) for key in ("esas", "karar"))
+        return same_numbers and _same_or_unsaid(one["court"], other["court"])
     if found.type == "gazette":
         return _same_or_unsaid(one["no"], other["no"]) and _same_or_unsaid(one["date"], other["date"])
     if found.type == "rate":
@@ -2127,13 +2147,14 @@ def _same_or_unsaid(one: str | None, other: str | None) -> bool:
 
 
 def _statute_meets(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    """The same law ("TBK" is "6098"), the article or a range it lies in ("12-15" meets "13"), the paragraph and clause asked for."""
+    """The same law ("TBK" is "6098"), the article or a range with it ("12-15" meets "13"), the paragraph and clause."""
     laws = [LAWS[law][0] or law if law in LAWS else law for law in (found["law"], wanted["law"])]
     article, asked = found["article"].casefold(), wanted["article"].casefold()
     ends = re.fullmatch(r"(\d+)-(\d+)", article)
     inside = ends is not None and asked.isdigit() and int(ends[1]) <= int(asked) <= int(ends[2])
     clause, clause_asked = (found["clause"] or "").casefold(), (wanted["clause"] or "").casefold()
-    return (_same_or_unsaid(*laws) and (article == asked or inside) and wanted["paragraph"] in (None, found["paragraph"])
+    return (_same_or_unsaid(*laws) and (article == asked or inside)
+            and wanted["paragraph"] in (None, found["paragraph"])
             and (clause_asked in ("", clause) or clause.startswith(clause_asked + "-")))
 
 
@@ -2149,7 +2170,8 @@ def describe(reference: Reference) -> str:
         return ", ".join(part for part in (norm["court"], esas, karar, norm["date"]) if part)
     if reference.type == "statute":
         law = f"{norm['law']} " if norm["law"] else ""
-        return f"{law}m. {norm['article']}" + "".join(sign + norm[part] for part, sign in (("paragraph", "/"), ("clause", "-")) if norm[part])
+        paragraph, clause = (norm[part] and sign + norm[part] for part, sign in (("paragraph", "/"), ("clause", "-")))
+        return f"{law}m. {norm['article']}{paragraph or ''}{clause or ''}"
     names = {"rekabet": "Rekabet Kurulu", "ozelge": "özelge", "communique": "Tebliğ", "gazette": "RG"}
     return " ".join([*filter(None, [names.get(reference.type)]), *(str(value) for value in norm.values() if value)])
 
