@@ -1028,10 +1028,11 @@ OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozles
                "medeni": "TMK", "kdv": "KDVK", "otv": "ÖTVK"}
 NOT_LAWS = (  # their articles are not labelled
     "(?<!haklari )sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk",
-    "taahhutname", "gdpr", "sirkuler", "police", "tuzug", "tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname",
-    "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
+    "taahhutname", "gdpr", "sirkuler", "police", "tuzug", "tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele",
+    "vasiyetname", "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
 MONTHS = ("ocak", "subat", "mart", "nisan", "mayis", "haziran", "temmuz", "agustos", "eylul", "ekim", "kasim", "aralik")
-PERIODS = {"is gun": "iş günü", "isgun": "iş günü", "gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl", "sene": "yıl"}
+PERIODS = {"is gun": "iş günü", "isgun": "iş günü", "gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl",
+           "sene": "yıl"}
 CURRENCIES = {
     "TL": r"tl|try|turk liras[a-z]*|lira(?!z)[a-z]*|¤",
     "USD": r"usd|(?:amerikan |abd )?dolar[a-z]*|\$",
@@ -1049,7 +1050,9 @@ BAM, BIM = r"(?:bolge adliye mahkemesi(?:'?nin)?|bam\b)[\s,]*", r"(?:bolge idare
 IBK = r"ictiha[dt][a-z]* birlestirme "
 CITY = r"(?:[a-z]+\s)?"
 DOTTED = r"\.?".join  # "hgk", "h.g.k"
-COURTS = {  # name in the norm ("": an office that is no court): how texts write it, endings apart; {city} is the capitalised word before
+# Name in the norm ("": an office that is no court): how texts write it, endings apart; {city} is the capitalised word before
+# it, {n} the number in it. "Yargıtay" or "Danıştay" before another name is part of that.
+COURTS = {
     "{city} BAM {n}. HD": BAM + CITY + CHAMBER + HUKUK,
     "{city} BAM {n}. CD": BAM + CITY + CHAMBER + CEZA,
     "{city} BİM {n}. VDD": BIM + CHAMBER + r"(?:vergi dava daire|v\.?d\.?d\b)",
@@ -1180,7 +1183,7 @@ class Page:
 
 # -- Numbers: dates, amounts, rates, durations, and the numbers of decisions and rulings -----------------------------
 
-GROUP = r"(?:[., ]|\.\s{1,3}(?=000)|(?<=[., ]\d{3})\.\s{1,3})\d{3}"  # a thousands group, perhaps after a line break: "1.250.\n000"
+GROUP = r"(?:[., ]|\.\s{1,3}(?=000))\d{3}"  # a thousands group, perhaps after a line break: "1.250.\n000"
 DIGITS = rf"(?:\d{{1,3}}(?:{GROUP})+(?:[.,]\d{{1,2}}|,\n\d\d)?(?!\d)|\d+(?:[.,]\d{{1,3}})?(?![.,]?\d))"
 SOFTENED = {"dord": "dort", "bucug": "bucuk"}  # before a vowel: "dördü", "dörder", "buçuğu"
 A_WORD = rf"(?:{NUMBER_WORD}|dord(?=er\s|u(?!nc))|bucug(?=u))"
@@ -1827,7 +1830,7 @@ def _is_pair(page: Page, one: Docket, two: Docket) -> bool:
 
 
 def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
-    """Puts the two numbers of one decision together. In a list ("2019/1, 2019/2 ve 2019/3 E.") the last mark is that of all."""
+    """Puts the two numbers of one decision together. In a list ("2019/1, 2019/2 ve 2019/3 E.") the last mark is all's."""
     cases, pairs = list[Case](), list[tuple[Docket, Docket | None]]()
     for docket in dockets:
         if pairs and pairs[-1][1] is None and _is_pair(page, pairs[-1][0], docket):
