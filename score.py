@@ -1244,7 +1244,9 @@ def number_value(written: str, money: bool = False) -> Number | None:
     >>> [str(number_value(n)) for n in ("18 bin 730", "on bes", "690 000", "iki bucuk", "bir yedi", "6,831")]
     ['18730', '15', '690000', '5/2', 'None', '6831/1000']
     """
-    if written.isdigit() and len(written) <= LONGEST_NUMBER:
+    if len(written) > LONGEST_NUMBER:
+        return None
+    if written.isdigit():
         return int(written)
     written = re.sub(r"(?<=\d) (?=\d{3})|(?<=[.,])\s+(?=\d)", "", re.sub(r"(?<!mily)'?s?[ae]r(?=$|\s)", "", written))
     for soft, hard in SOFTENED.items():
