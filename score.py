@@ -987,15 +987,15 @@ LAWS = {  # abbreviation: (number, full name without "Kanunu", folded)
     "HUAK": ("6325", "hukuk uyusmazliklarinda arabuluculuk"), "İMK": ("7036", "is mahkemeleri"), "Anayasa": ("2709", ""), "AİHS": ("", ""),
 }
 SPELLINGS = {"AY": "Anayasa", "Anayasası": "Anayasa", "MK": "TMK", "eBK": "BK"}  # further abbreviations
-OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK", "medeni": "TMK", "kdv": "KDVK",
-               "otv": "ÖTVK"}
-CAPITALS_ONLY = ("HK", "BK", "AY", "MK", "FKK", "İMK")  # in small letters these are other words ("hk.", "ay")
+OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK",
+               "medeni": "TMK", "kdv": "KDVK", "otv": "ÖTVK"}
 NOT_LAWS = (  # their articles are not labelled
     "(?<!haklari )sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk",
-    "taahhutname", "gdpr", "sirkuler", "police", "tuzug", "tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname",
-    "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
+    "taahhutname", "gdpr", "sirkuler", "police", "tuzug", "tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele",
+    "vasiyetname", "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
 MONTHS = ("ocak", "subat", "mart", "nisan", "mayis", "haziran", "temmuz", "agustos", "eylul", "ekim", "kasim", "aralik")
-PERIODS = {"is gun": "iş günü", "isgun": "iş günü", "gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl", "sene": "yıl"}
+PERIODS = {"is gun": "iş günü", "isgun": "iş günü", "gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl",
+           "sene": "yıl"}
 CURRENCIES = {
     "TL": r"tl|try|turk liras[a-z]*|lira(?!z)[a-z]*|¤",
     "USD": r"usd|(?:amerikan |abd )?dolar[a-z]*|\$",
@@ -1006,29 +1006,32 @@ ORDINALS = {"birinci": 1, "ikinci": 2, "ucuncu": 3, "dorduncu": 4, "besinci": 5,
 ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "x": 10, "xi": 11, "xii": 12}
 
 ORDINAL = rf"(?:(?:on|yirmi|otuz|kirk)\s?)?(?:{'|'.join(ORDINALS)})"
-CHAMBER = rf"(?P<n>\d{{1,2}}(?!\d)\s?\.?(?:'?[iu]?nc[iu])?|{ORDINAL})\s*"
+CHAMBER = rf"(?:\d{{1,2}}\s?\.?(?:'?[iu]?nc[iu])?|{ORDINAL})\s*"
+CHAMBER_NO = lazy(rf"\d+|{ORDINAL}")
 HUKUK, CEZA = r"(?:hukuk daire|h\s?\.?\s?d\b)", r"(?:ceza daire|c\s?\.?\s?d\b)"
 BAM, BIM = r"(?:bolge adliye mahkemesi(?:'?nin)?|bam\b)[\s,]*", r"(?:bolge idare mahkemesi(?:'?nin)?|bim\b)[\s,]*"
-IBK = r"(?:yargitay )?ictiha[dt][a-z]* birlestirme "
+IBK = r"ictiha[dt][a-z]* birlestirme "
 CITY = r"(?:[a-z]+\s)?"
 DOTTED = r"\.?".join  # "hgk", "h.g.k"
-COURTS = {  # name in the norm ("": an office that is no court): how texts write it, endings apart; {city} is the capitalised word before
+# Name in the norm ("": an office that is no court): how texts write it, endings apart; {city} is the capitalised word before
+# it, {n} the number in it. "Yargıtay" or "Danıştay" before another name is part of that.
+COURTS = {
     "{city} BAM {n}. HD": BAM + CITY + CHAMBER + HUKUK,
     "{city} BAM {n}. CD": BAM + CITY + CHAMBER + CEZA,
     "{city} BİM {n}. VDD": BIM + CHAMBER + r"(?:vergi dava daire|v\.?d\.?d\b)",
     "{city} BİM {n}. İDD": BIM + CHAMBER + r"(?:idar[ei] dava daire|i\.?d\.?d\b)",
     "{city} BAM": BAM,
     "{city} BİM": BIM,
-    "Danıştay VDDK": r"(?:danistay )?vergi dava daireleri (?:genel )?kurul|(?:danistay )?(?:d\.?)?v\.?d\.?d\.?g?\.?k\b",
-    "Danıştay İDDK": r"(?:danistay )?idari dava daireleri (?:genel )?kurul|(?:danistay )?(?:d\.?)?i\.?d\.?d\.?g?\.?k\b",
+    "Danıştay VDDK": r"vergi dava daireleri (?:genel )?kurul|(?:d\.?)?v\.?d\.?d\.?g?\.?k\b",
+    "Danıştay İDDK": r"idari dava daireleri (?:genel )?kurul|(?:d\.?)?i\.?d\.?d\.?g?\.?k\b",
     "Danıştay {n}. D.": r"(?:danistay(?:'[a-z]+)?|dan|dn|d)\b\.?\s*(?:dairesi\s*:\s*|\(kapatilan\)\s)?" + CHAMBER + r"(?:daire|d\b)",
-    "Yargıtay {n}. HD": r"(?:y\.?\s?)?" + CHAMBER + HUKUK,
-    "Yargıtay {n}. CD": r"(?:y\.?\s?)?" + CHAMBER + CEZA,
-    "Yargıtay İBBGK": IBK + r"buyuk genel kurul|yargitay\s(?:dairesi\s*:\s*)?buyuk genel kurul|(?:y\.?)?" + DOTTED("ibbgk") + r"\b",
-    "Yargıtay İBHGK": IBK + r"hukuk genel kurul|(?:y\.?)?" + DOTTED("ibhgk") + r"\b",
-    "Yargıtay İBK": IBK + r"karar|(?:y\.?)?" + DOTTED("ibk") + r"\b",
-    "Yargıtay HGK": r"(?:yargitay )?hukuk genel kurul|(?:y\.?)?" + DOTTED("hgk") + r"\b",
-    "Yargıtay CGK": r"(?:yargitay )?ceza genel kurul|(?:y\.?)?" + DOTTED("cgk") + r"\b",
+    "Yargıtay {n}. HD": "y?" + CHAMBER + HUKUK,
+    "Yargıtay {n}. CD": "y?" + CHAMBER + CEZA,
+    "Yargıtay İBBGK": IBK + r"buyuk genel kurul|yargitay\s(?:dairesi\s*:\s*)?buyuk genel kurul|y?" + DOTTED("ibbgk") + r"\b",
+    "Yargıtay İBHGK": IBK + r"hukuk genel kurul|y?" + DOTTED("ibhgk") + r"\b",
+    "Yargıtay İBK": IBK + r"karar|y?" + DOTTED("ibk") + r"\b",
+    "Yargıtay HGK": "hukuk genel kurul|y?" + DOTTED("hgk") + r"\b",
+    "Yargıtay CGK": "ceza genel kurul|y?" + DOTTED("cgk") + r"\b",
     "AİHM": r"avrupa insan haklari mahkemesi|" + DOTTED("aihm") + r"\b",
     "Askeri Yüksek İdare Mahkemesi": r"askeri yuksek idare mahkemesi",
     "AYM": r"anayasa mahkemesi|" + DOTTED("aym") + r"\b",
@@ -1037,7 +1040,7 @@ COURTS = {  # name in the norm ("": an office that is no court): how texts write
     "KİK": r"kamu ihale kurul|" + DOTTED("kik") + r"\b",
     "": r"icra (?:ve iflas )?(?:dairesi|mudurlug|md\b)|[a-z]*savcilig|cbs\b|noter"
         r"|arabulucu[a-z]*(?=\s(?:[a-z]+\s){0,2}(?:tutana|belge|dosya|basvuru|buro|no|numara|sayi|\d))|sigorta tahkim|hakem heyet",
-    "{n}. D.": rf"(?=\d+\.|[a-z]){CHAMBER}daire",  # of the court named last
+    "{n}. D.": CHAMBER + "daire",  # of the court named last
     "Yargıtay": r"yargitay",
     "Danıştay": r"danistay",
 }
@@ -1053,7 +1056,7 @@ SECOND_WORDS = "anadolu|bati|dogu|merkez"  # "İstanbul Anadolu", "Ankara Batı"
 SPACES, HYPHENS = "\t\r\x0b\x0c\u00a0*`_", "–—"
 UNUSUAL = lazy("[<&\u00ad\u0300-\u036f\u02bc\u2000-\u2012\u2015\u2028-\u202f\u2032\u2060-\u2064\u20ba\u2150-\u215e\u2212\u3000\ufeff]")
 UNUSUAL_PART = lazy(rf"</?[a-zA-Z][^<>]{{0,200}}>|&(?:#\d{{1,6}}|#[xX][\da-fA-F]{{1,5}}|[a-zA-Z]{{2,8}});|{UNUSUAL.pattern}")
-ADDRESS_PART = lazy(r"(?:https?://|www\.)[^\s<>()\[\]\"]+|(?<=\w)\.(?:com|org|net|gov|edu|tr)(?:\.tr)?/[^\s<>()\[\]\"]+")
+ADDRESS_PART = lazy(r"(?:https?://|www\.)[^\s<>()\[\]\"]+|\.(?:com|org|net|gov|edu|tr)/[^\s<>()\[\]\"]+")
 SIGNS = {"\u02bc": "'", "\u2032": "'", "\u20ba": "¤", "\u2028": "\n", "\u2029": "\n", "<": "<", "&": "&"}
 EMPHASIS_SIGNS = {ord(sign): None for sign in "*`"}
 
@@ -1081,7 +1084,10 @@ def _usual(match: re.Match[str]) -> str:
         return UNUSUAL.sub(_usual, html.unescape(part)[:1])
     if len(part) > 1 or "\u2000" <= part <= "\u200a" or part in "\u202f\u3000":
         return " "
-    return SIGNS.get(part, "½" if "\u2150" <= part <= "\u215e" else "-" if "\u2010" <= part <= "\u2015" or part == "\u2212" else "")
+    if "\u2150" <= part <= "\u215e":
+        return "½"
+    is_dash = "\u2010" <= part <= "\u2015" or part == "\u2212"
+    return "-" if is_dash else SIGNS.get(part, "")
 
 
 class Page:
@@ -1140,12 +1146,10 @@ class Page:
 
 # -- Numbers: dates, amounts, rates, durations, and the numbers of decisions and rulings -----------------------------
 
-GROUP = r"(?:[., ]|\.\s{1,3}(?=000)|(?<=[., ]\d{3})\.\s{1,3})\d{3}"  # a thousands group, perhaps after a line break: "1.250.\n000"
+GROUP = r"(?:[., ]|\.\s{1,3}(?=000))\d{3}"  # a thousands group, perhaps after a line break: "1.250.\n000"
 DIGITS = rf"(?:\d{{1,3}}(?:{GROUP})+(?:[.,]\d{{1,2}}|,\n\d\d)?(?!\d)|\d+(?:[.,]\d{{1,3}})?(?![.,]?\d))"
 SOFTENED = {"dord": "dort", "bucug": "bucuk"}  # before a vowel: "dördü", "dörder", "buçuğu"
-_NUMBER_WORDS = [*NUMBER_WORD.split("|"), r"dord(?=er\s|u(?!nc))", "bucug(?=u)"]
-A_WORD = "(?:" + "|".join(  # NUMBER_WORD by first letters, sooner decided
-    f"{first}(?:{'|'.join(word[1:] for word in _NUMBER_WORDS if word[0] == first)})" for first in sorted({word[0] for word in _NUMBER_WORDS})) + ")"
+A_WORD = rf"(?:{NUMBER_WORD}|dord(?=er\s|u(?!nc))|bucug(?=u))"
 SPOKEN = rf"{A_WORD}(?:\s{{0,2}}{A_WORD}){{0,11}}"
 EACH = r"(?:'?s?[ae]r(?=\s))?"  # "üçer aylık"
 IN_WORDS = rf"{SPOKEN}(?:\s{{1,2}}{DIGITS}\s{{1,2}}{SPOKEN}){{0,2}}(?:\s{{1,2}}{DIGITS})?"
@@ -1154,20 +1158,20 @@ ANY_CURRENCY = "|".join(CURRENCIES.values()).replace("€", EURO)
 VALUE_SIGN = rf"[%$¤{PER_MILLE}{EURO}]|try|usd|eur|(?:yuzde|binde)(?=\s)"
 MEASURE = lazy(
     rf"(?:(?P<sign>{VALUE_SIGN})\s{{0,2}})?(?:(?P<low>{QUANTITY})(?:\s?-\s?|\s(?:ila|ile|veya|ya da)\s)(?:(?P=sign)\s?)?)?(?P<high>{QUANTITY})"
-    rf"(?:\s?\(\s?{QUANTITY}\s?\))?(?(sign)(?(low)(?!\d|\s(?:gun|ay|yil|tl|lira)))|(?:"
+    rf"(?:\s?\(\s?{QUANTITY}\s?\))?(?(sign)(?(low)(?!\d))|(?:"
     rf"(?:\s{{1,4}}|(?<=[\d)])\s{{0,4}})'?(?P<period>{'|'.join(PERIODS)})"
     rf"|[.,]?\s?-?\s{{0,4}}(?P<currency>{ANY_CURRENCY})(?![a-z])(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?"
     r"|\s?(?P<percent>%)(?!\s?\d)))")
-AMOUNT_IN_LIST = lazy(r"\d{1,3}(?:\.\d{3})+(?:,\d\d)?|(?!(?:19|20)\d\d\b)\d{2,9}")
-AMOUNT_LIST = lazy(rf"(?<=[\s(])(?<!m\.\s)(?:(?:{AMOUNT_IN_LIST.pattern})(?:,\s|\sve\s)){{1,6}}$")
+AMOUNT_IN_LIST = lazy(r"\d{1,3}(?:\.\d{3})+(?:,\d\d)?|\d{2,9}")
+AMOUNT_LIST = lazy(rf"(?<=[\s(])(?:(?:{AMOUNT_IN_LIST.pattern})(?:,\s|\sve\s)){{1,6}}$")
 ROUND = lazy(r"\d+\s(bin|milyon|milyar)\b")
 AGAIN = lazy(r"(?:'[a-z]{1,5})?\s?\(\s?(?:yalniz\s)?")  # "yüz elli bin Türk lirası (150.000 TL)"
 SHARE = lazy(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*)?(?![a-z])")  # "üçte ikisi"
 ARITHMETIC = "[=x+×]"
-FRACTION = lazy(r"(?P<part>\d{1,3})/(?P<whole>\d{1,3})(?![\d/%]|\.\d)")
+FRACTION = lazy(r"(?!(?:19|20)\d\d/)(?P<part>\d{1,5})/(?P<whole>\d{1,5})(?![\d/%]|\.\d)")
 SHARE_AFTER = lazy(r"'(?:[sn]?[iu](?!nc)|l[iu]k|[sn]?[ae]r\s(?:pay|hisse))"
                    rf"|\s?{ARITHMETIC}\s?[\d½]|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
-SHARE_BEFORE = lazy(rf"(?:(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa)\s)[a-z]+\s){{0,2}}|[\d½]\s?{ARITHMETIC}\s?)$")
+SHARE_BEFORE = lazy(rf"(?:(?:hisse|pay[iln]|oran)[a-z]*\s(?:[a-z]+\s){{0,2}}|[\d½]\s?{ARITHMETIC}\s?)$")
 DIGIT = lazy(r"\d")
 NUMBER_START = lazy(  # one set of signs first: the search engine then looks for these only
     rf"[\d\s(\"/%½{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
@@ -1177,22 +1181,22 @@ WORD_IN_USE = lazy(  # most "bir" are not
 VALUE_SIGNS = "%½$¤" + PER_MILLE + EURO
 NUMBER_RUN = lazy(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
 MONTH = "(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTHS) + ")"  # "Kas" is "Kasım"
-DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
-        rf"|(?P<d2>\d{{1,2}})[\s./-]{{1,3}}(?P<month>{MONTH})[\s.,/-]{{1,3}}(?P<y2>\d{{4}})(?!\d)"
-        r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d)(?!\d))")
+DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})"
+        rf"|(?P<d2>\d{{1,2}})[\s./-]{{1,3}}(?P<month>{MONTH})[\s.,/-]{{1,3}}(?P<y2>\d{{4}})"
+        r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d))(?!\d)")
 UNNAMED_DATE = re.sub(r"\?P<\w+>", "?:", DATE.replace("(?P=sep)", "[./-]"))  # for use inside other patterns
-DASH_DIGITS = (r"(?:(?!\n- \d\d?[./]\d)(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
-               r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?)?\(\w{1,8}[-/][\w./ -]{1,30}\)|\.?\(\w{1,8}\)\.?"
-               r"|(?<=[a-z])\s\d{1,4}(?:/\d{1,2})?(?=\s?-\s?\d)))")  # "KVK 12-1368"; not the next item of a list
+DASH_DIGITS = (r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|[a-z]{1,4}\b(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
+               r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?|\.)?\(\w[\w./ -]{0,38}\)\.?"
+               r"|(?<=[a-z])\s\d{1,4}(?:/\d{1,2})?(?=\s?-\s?\d))")  # "KVK 12-1368"
 SHAPES = lazy("|".join((
     rf"(?P<date>{DATE})",
     r"(?P<rekabet>\d\d\s?-\s?\d{1,3}\s?/\s?\d{1,4}\s?-\s?(?:\d{1,4}|m)(?![\w/]))",
     rf"(?P<ozelge>\d{{8}}(?=\s?-){DASH_DIGITS}{{1,8}})",
     r"(?P<kik>\d{4}/(?:u[hym]\.?[iv]{1,3}|[md]k(?:\.d)?)[.\s]?-?\s?\d+)",
-    r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6}(?!\.?\d|\s?/))?(?![\d%/]|\.\d))",
+    r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6})?(?![\d%/]|\.\d))",
     r"(?P<pair>\d{1,2}-\d{1,4}/\d{1,5}(?![\d/-])|\d{1,5}-\d{1,5}(?=\s+sayi(?:li)?\b|\s+e\.?\s?k\b))",
     r"(?P<bare>\d{1,5}(?= ?[ek]\.(?! ?\d+/)| (?:esas|karar)\b(?!\s?[:n]))"  # one of a marked pair: "E: 2287, K: 3194", "1998/2-801 E., 815 K."
-    r"|(?:(?<=[ek][.:])|(?<=[ek][.:]\s)|(?<=sas[\s:])|(?<=(?:sas|rar|.no):\s))\d{1,5}(?![\w/%]|[.,-]\d|\.\.|\s?(?:gun|ay|yil|hafta|tl|lira|bin|m)))",
+    r"|(?:(?<=[ek][.:])|(?<=[ek][.:]\s)|(?<=(?:sas|rar|.no):\s))\d{1,5}(?![\w/%]|[.,-]\d|\.\.|\s?(?:gun|ay|yil|hafta|tl|lira|bin|m)))",
 )))
 OLD_RULING = lazy(rf"b\s?\.\s?07\.\d\.g[ie][bl](?:[\w.]|(?<=\.)\s(?=\d)){{0,40}}{DASH_DIGITS}{{1,9}}")
 
@@ -1207,16 +1211,17 @@ def number_value(written: str, money: bool = False) -> Number | None:
         return None
     if written.isdigit():
         return int(written)
-    written = re.sub(r"(?<=\d) (?=\d{3}(?!\d))|(?<=\d[.,])\s+(?=\d)", "", re.sub(r"(?<!mily)'?s?[ae]r(?=$|\s)", "", written))
+    written = re.sub(r"(?<=\d) (?=\d{3})|(?<=[.,])\s+(?=\d)", "", re.sub(r"(?<!mily)'?s?[ae]r(?=$|\s)", "", written))
     for soft, hard in SOFTENED.items():
         written = written.replace(soft, hard)
     if money and "." not in written[written.rfind(","):]:
-        written = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", ".", written)
+        written = re.sub(r",(?=\d{3})", ".", written)
     numbers = read_numbers(re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", written))
     return None if len(numbers) != 1 or isinstance(numbers[0], str) else numbers[0]
 
 
-def _value(kind: str, start: int, end: int, value: Number | None, unit: str | None = None, whole: Number = 1) -> list[Found]:
+def _value(kind: str, start: int, end: int, value: Number | None, unit: str | None = None, whole: Number = 1,
+           ) -> list[Found]:
     """An amount, a rate (so many parts of a `whole`) or a duration; nothing where the number has no value."""
     if not value:
         return []
@@ -1232,12 +1237,13 @@ def _iso(match: re.Match[str]) -> str | None:
     if match["month"]:
         month = 1 + next(i for i, full in enumerate(MONTHS) if full.startswith(match["month"]))
     longest = 31 if month in (1, 3, 5, 7, 8, 10, 12) else 30 if month != 2 else 29
-    return f"{year:04}-{month:02}-{day:02}" if 1 <= month <= 12 and 1 <= day <= longest and 1000 <= year <= 2999 else None
+    is_a_day = 1000 <= year <= 2999 and 1 <= month <= 12 and 1 <= day <= longest
+    return f"{year:04}-{month:02}-{day:02}" if is_a_day else None
 
 
 def _numbers(page: Page, measures: bool = True) -> list[Found]:
-    """Everything that starts with a digit, a number word or a sign, or just what is known by its shape, without amounts,
-    rates and durations. Numbers of decisions come out raw, as "docket"."""
+    """Everything that starts with a digit, a number word or a sign; without `measures` just what is known by its shape, no
+    amounts, rates and durations. Numbers of decisions come out raw, as "docket"."""
     plain, at, numbers = page.plain, 0, list[Found]()
     start_of_one = NUMBER_START if measures else DIGIT
     while match := start_of_one.search(plain, at):
@@ -1288,8 +1294,8 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
         return _ruling(page, start, end)
     if kind == "rekabet":
         return [Found("rekabet", start, end, {"karar": page.number(start, end).upper()})]
-    share = _share(page, start) if "/" in page.plain[start:start + 4] else []
-    return share or [Found(kind, start, end, {"number": page.number(start, end) if kind == "kik" else "".join(match[0].split())})]
+    number = page.number(start, end) if kind == "kik" else "".join(match[0].split())
+    return _share(page, start) or [Found(kind, start, end, {"number": number})]
 
 
 def _ruling(page: Page, start: int, end: int) -> list[Found]:
@@ -1303,7 +1309,7 @@ def _ruling(page: Page, start: int, end: int) -> list[Found]:
 
 
 def _share(page: Page, start: int) -> list[Found]:
-    """A fraction in words, "üçte ikisi", in one sign, or in digits where what stands beside it says so: "payın 3/8'i"."""
+    """A fraction in words ("üçte ikisi"), in one sign, or in digits where its neighbours say so ("payın 3/8'i")."""
     plain = page.plain
     if plain[start] == "½":
         sign = Fraction(unicodedata.numeric(page.text[page.place(start)], 0)).limit_denominator(10)
@@ -1319,7 +1325,7 @@ def _share(page: Page, start: int) -> list[Found]:
 
 
 def _measure(page: Page, start: int, in_brackets: bool = False) -> list[Found]:
-    """An amount, a rate or a duration, its sign before or behind its number: both ends of a range, what is said twice once."""
+    """An amount, a rate or a duration, its sign before or behind its number: both ends of a range, once what is said twice."""
     plain, match = page.plain, MEASURE.match(page.plain, start)
     if match is None:
         return []
@@ -1357,8 +1363,8 @@ PARAGRAPH_SIGN = r"(?:(?:\d{1,2}|[ivx]{1,4}|son)(?![a-z\d])|\((?:\d{1,2}|[ivx]{1
 CLAUSE_SIGN = r"(?:(?:[a-z]|\d{1,2})(?![a-z\d])|\((?:[a-z]|\d{1,2})\))"
 PARTS = (  # short forms behind an article: "/1", "/f. 1", "(1)", " II"; then clauses: "-b.1", "(a)", "-a, b"
     rf"(?:(?:(?:\s?(?:/|§§?)\s?(?:f\.?\s?)?|(?<=/[a-z])-|\s?(?=\(\d{{1,2}}\))){PARAGRAPH_SIGN}|\s{NUMERAL}(?![\w.'/]))"
-    rf"(?:(?:\s?-\s?|(?:[./]|(?<=[a-z]),|(?<=\)))(?={CLAUSE_SIGN})){CLAUSE_SIGN}|\s?\((?:[a-z]|\d{{1,2}})\)){{0,4}}"
-    r"(?:(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?[a-z]\)?(?![\w.'/])){0,6})?")
+    rf"(?:(?:\s?-\s?|[./]|(?<=[a-z]),){CLAUSE_SIGN}|\s?\((?:[a-z]|\d{{1,2}})\)){{0,4}}"
+    r"(?:(?:\s?,\s?|\sve\s)\(?[a-z]\)?(?![\w.'/])){0,6})?")
 ARTICLE_NO = r"(?:1[0-5]\d\d|\d{1,3})(?!\d)(?:\s?/\s?(?:[a-hj-uwyz]|[ivx](?!\s?[-(]))(?![a-z\d]|\.\s?\d))?"
 ORDINAL_END = r"(?:\s?['\".]{0,2}\s?[iu]?nc[iu]\b|\s?\.)"
 KINDS = {"ek gecici": "ek geçici ", "gecici": "geçici ", "ek": "ek ", "mukerrer": "mükerrer ", "muk": "mükerrer "}
@@ -1376,24 +1382,23 @@ AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES}){AND_ON}") 
 BEFORE_HEAD = lazy(  # "12 nci maddesi", "onuncu maddesi"
     rf"(?<=[\s(\[\"])(?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam|muteakip)[a-z]*\s)?$")
 BARE = lazy(  # "TTK 530", "6502 SK 73/A"
-    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\)?\s{{0,6}}(?:§\s?)?(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
+    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\)?\s{{0,6}}(?P<articles>{KIND}?{ARTICLES})"
     rf"(?P<on>{AND_ON})(?P<rule>\s?(?:/|hukm|uyar|gereg))?")
 SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
-    rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
-NUMBER_BEFORE = lazy(r"(?:devami|vd\.|takip|nc[iu]\b|\d[a-z)]?|[./(-][a-z]\)?|[.)])\s{0,2}$")
+    rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}$")
 ARTICLE = lazy(rf"(?P<kind>{KIND})?(?:(?P<no>{ARTICLE_NO})(?P<parts>{PARTS})|(?P<ordinal>{ORDINAL}))")
-SHORT_SIGN = lazy(r"(?P<next>(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?(?=[a-z]))?(?P<sign>(?!f\.|f\s|f\d)[a-z]+|\d+)")
+SHORT_SIGN = lazy(r"(?P<next>(?:\s?,\s?|\sve\s)\(?(?=[a-z]))?(?P<sign>(?!f\.|f\s|f\d)[a-z]+|\d+)")
 RANGE_SIGN = lazy(rf"{ORDINAL_END}?(?:\s?-\s?|\s?ila\s?)")
 PART = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}}|(?![bs]u\b)[a-z]{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
 DETAIL = lazy(  # "birinci fıkrasının", "ile (a) ve (b) bentleri", ", f. 2"
     rf"[\s,'\"]*(?:(?:ile|ve|nin)\s+)?(?:(?P<signs>{PART}(?:\s{{0,2}}(?:,|ve|ila|ile|veya|-)\s{{0,2}}{PART}){{0,8}})"
     rf"\s{{0,2}}(?P<noun>fikra|paragraf|alt\s?ben[dt]|ben[dt])[a-z]*"
-    rf"|(?:/\s?)?(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
+    rf"|(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
 LEVELS = {"f": "paragraph", "p": "paragraph", "b": "clause", "a": "sub-clause"}  # by the first letter of the noun
 PART_SIGN = lazy(rf"{ORDINAL}|\bson\b|\d+|(?<![a-z])[a-z]{{1,4}}(?![a-z])")
 NOT_PARTS = {"gecici", "ve", "ila", "ile", "ya", "da", "nci", "ncu", "inci", "uncu"}
 
-ABBREVIATIONS = {re.sub("[^a-z]", "", Page(name).plain): name for name in LAWS} | {Page(name).plain.strip(): law for name, law in SPELLINGS.items()}
+ABBREVIATIONS = {Page(name).plain.strip(): law for name, law in ({law: law for law in LAWS} | SPELLINGS).items()}
 FULL_NAMES = {name: law for law, (_, name) in LAWS.items() if name} | OTHER_NAMES
 _ABBREVIATION = "|".join(r"\.?\s?".join(a) if len(a) < 4 and a.endswith("k") else r"\.?".join(a) if len(a) < 7 else a
                          for a in sorted(ABBREVIATIONS, key=len, reverse=True))
@@ -1401,15 +1406,17 @@ _FULL_NAME = "|".join(sorted(FULL_NAMES, key=len, reverse=True)).replace(" ", r"
 LAW = lazy(  # "HMK (6100)" and "4721 sayılı Türk Medeni Kanunu" are one mention each
     rf"(?<![a-z\d])(?:(?P<abbreviation>{_ABBREVIATION})(?:(?![a-z])|(?=n[iu]n))(?:\s?\(\d{{3,4}}\))?"
     r"|(?P<number>\d{3,4})(?:\s?s\.?\s?k\b\.?|(?=\s?(?:sayili|s\.|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)"
-    rf"(?:(?:(?!\b[a-z]{{0,5}}k ile | ile (?:{_FULL_NAME})\b)[^\d'])*?\b(?:kanun|yasa))?)"
+    rf"(?:(?:(?!\b[a-z]{{0,5}}k ile )[^\d'])*?\b(?:kanun|yasa))?)"
     rf"|(?<!deniz )(?<!basin )(?P<name>{_FULL_NAME})(?:\s{{1,2}}(?:kanun|yasa|k\.)|(?<=sozlesmesi))"
     r"|(?P<other>(?:kanun|yasa|teblig|yonetmeli[gk])(?:['a-z]*[iu]n|s?[iu])?(?![a-z])))")
 AMENDING = lazy(r"'?(?:y?la|\sile)\s(?:degisi|degistiril|eklenen)")  # "4650 sayılı Kanunla değişik"
 LAST_WORD = lazy(r"([a-z]{3,6})(?:'[a-z]{1,4})?\.?\s*$")
 HEAD_KIND = lazy(rf"(?<![a-z])(?P<kind>{KIND})(?:m(?:adde(?:ler[a-z]*|si)?|ad|d)?\.?\s{{0,2}})?\(?$")
-CONTRACT = lazy(rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?$")
+CONTRACT = lazy(  # "Sözleşmenin", "Sözleşmenin 7.3.3 ve"
+    rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?"
+    rf"(?:\d[\d./]*{LIST_SIGN}){{0,12}}$")
 NO_END = "".join(rf"(?<!\b{word}\.)" for word in ("asl", "huk", "tic", "mah", "bkz", "yarg", "prof"))
-SENTENCE_END = lazy(rf"(?:[a-z\"')\]]{{3}}|\d['\"]?[a-z]{{2}})[.!?]{NO_END}\s+(?=[^\s])|\n\s*(?:\n|[-•|#>\x95])")
+SENTENCE_END = lazy(rf"(?:[a-z\"')\]]{{3}}|\d['\"]?[a-z]{{2}})[.!?]{NO_END}\s+(?=\S)|\n\s*(?:\n|[-•|#>\x95])")
 
 
 class Law(NamedTuple):
@@ -1429,8 +1436,6 @@ class Head(NamedTuple):
 def _sentence_start(page: Page, start: int, reach: int, headings: bool = True) -> int:
     """Where the sentence around `start` begins, at most `reach` characters before it."""
     floor = max(0, start - reach)
-    if reach < 5:
-        return floor
     for match in SENTENCE_END.finditer(page.plain, floor, start):
         if (match[0][0] == "\n" and headings) or (match[0][0] != "\n" and page.is_capital(match.end())):
             floor = match.end()
@@ -1442,8 +1447,9 @@ def _heads(page: Page) -> list[Head]:
     plain, heads, end = page.plain, [], 0
     for word in HEAD.finditer(plain):
         floor, (start, end) = end, word.span()
-        if plain[start] != "m" or end - start > 6 or plain[start - 2] in ".iu" or plain[start - 1] in ".iu":  # an ending, or an ordinal before
-            before = NUMBER_BEFORE.search(plain, max(0, start - 9), start) and BEFORE_HEAD.search(plain, max(floor, start - 110), start)
+        is_inflected = plain[start] != "m" or end - start > 6
+        if is_inflected or plain[start - 2] in ".iu" or plain[start - 1] in ".iu":  # or an ordinal before
+            before = BEFORE_HEAD.search(plain, max(floor, start - 110), start)
             if before and (plain[start] == "m" or PART_OF_ARTICLE.fullmatch(before["articles"])):
                 heads.append(Head(*before.span("articles"), before.start(), end))
                 continue
@@ -1451,9 +1457,7 @@ def _heads(page: Page) -> list[Head]:
             heads.append(Head(*after.span("articles"), start, after.end()))
     heads += [Head(*bare.span("articles"), bare.start() + 1, bare.end("on"))
               for bare in BARE.finditer(plain) if _is_bare_article(page, bare)]
-    heads.sort(key=operator.itemgetter(3), reverse=True)
-    heads.sort(key=operator.itemgetter(0))  # by start, at one place the one that reaches furthest first
-    return heads
+    return sorted(heads, key=lambda head: (head.start, -head.stop))
 
 
 def _is_bare_article(page: Page, head: re.Match[str]) -> bool:
@@ -1478,8 +1482,11 @@ def _statutes(page: Page) -> list[Found]:
         if named is None:
             continue
         law, shared, owner = named, head, named
-        while owner.name and owner.start < shared.begin and (one := SHARED_HEAD.search(page.plain, max(floor, owner.start - 60), owner.start)):
-            shared = Head(*one.span("articles"), one.start(), one.end("articles"))  # one "maddeleri" for the articles of two laws or three
+        while owner.name and owner.start < shared.begin:  # one "maddeleri" for the articles of two laws or three
+            one = SHARED_HEAD.search(page.plain, max(floor, owner.start - 60), owner.start)
+            if one is None:
+                break
+            shared = Head(*one.span("articles"), one.start(), one.end("articles"))
             owner = _law_before(page, shared.begin, max(floor, shared.begin - 120), Law(None, 0)) or Law(None, 0)
             found += _articles(page, shared, owner) if owner.name else ()
         found += _articles(page, head, law)
@@ -1509,17 +1516,15 @@ def _law_before(page: Page, start: int, floor: int, carried: Law) -> Law | None:
         if mention["other"] and len(window) - mention.end() < 25:  # "Kanun'un 12. maddesi"
             return Law(None, start)
     last = LAST_WORD.search(page.plain, max(begin, start - 14), start)
-    is_other = last is not None and last[1] not in NOT_PARTS and sum(map(page.is_capital, range(*last.span(1)))) > 1  # "FSEK m. 68"
+    capitals = sum(map(page.is_capital, range(*last.span(1)))) if last and last[1] not in NOT_PARTS else 0
+    is_other = capitals > 1  # "FSEK m. 68"
     return Law(carried.name if begin == floor and not is_other else None, start)
 
 
 def _is_abbreviation(page: Page, mention: re.Match[str], floor: int) -> bool:
     """Is this an abbreviation as lawyers write it, not a small word of the same letters ("hk.", "ay", "kik")?"""
     start, end = floor + mention.start("abbreviation"), floor + mention.end("abbreviation")
-    capitals = sum(page.is_capital(i) for i in range(start, end))
-    if ABBREVIATIONS[re.sub(r"[^a-z]", "", mention["abbreviation"])] in CAPITALS_ONLY:
-        return capitals > 1
-    return capitals > 0 or (end - start > 2 and "." not in mention[0])
+    return sum(map(page.is_capital, range(start, end))) > 1 or (end - start > 2 and "." not in mention[0])
 
 
 def _sign(page: Page, start: int, text: str) -> str:
@@ -1538,16 +1543,16 @@ def _article(start: int, end: int, law: str | None, number: str) -> Found:
 
 def _articles(page: Page, head: Head, law: Law) -> list[Found]:
     """One reference for each article of a head, the last with what follows it."""
-    plain, stop = page.plain, head.stop
-    near, number = plain[max(0, head.start - 24):head.start], plain[head.start:head.end].rstrip(".")
+    plain = page.plain
+    near, number = plain[max(0, head.start - 24):head.start], plain[head.start:head.end]
     kind = HEAD_KIND.search(near) if "ek" in near or "gecici" in near or "muk" in near else None
     begin = min(law.start, head.start - len(kind[0]) if kind else head.start)
     if number.isdigit() and not kind:  # most of them are
-        found = [_article(begin, stop, law.name, number)]
+        found = [_article(begin, head.stop, law.name, number)]
     else:
         found = _listed_articles(page, head, law.name, kind["kind"] if kind else "")
         found[0] = found[0]._replace(start=min(begin, found[0].start))
-        found[-1] = found[-1]._replace(end=max(stop, found[-1].end))
+        found[-1] = found[-1]._replace(end=max(head.stop, found[-1].end))
     _add_details(page, found)
     return found
 
@@ -1603,12 +1608,9 @@ def _add_short_parts(page: Page, found: list[Found], match: re.Match[str]) -> No
 
 def _add_details(page: Page, found: list[Found]) -> None:
     """Adds to the last article what is named in words behind it: "birinci fıkrasının (a) ve (b) bentleri"."""
-    near = page.plain[found[-1].end:found[-1].end + 80]
-    if not ("fikra" in near or "ben" in near or "paragraf" in near or "f." in near or "b." in near):  # as behind most articles
-        return
     while match := DETAIL.match(page.plain, found[-1].end):
-        if match["noun"] == "paragraf" and found[-1].norm["paragraph"]:  # of a fıkra: as a sentence is, no level of the norm
-            break
+        if match["noun"] == "paragraf" and found[-1].norm["paragraph"]:
+            break  # of a fıkra: as a sentence is, no level of the norm
         level = LEVELS[(match["noun"] or match["short"])[0]]
         for sign in PART_SIGN.finditer(page.plain, *match.span("signs" if match["noun"] else "sign")):
             if sign[0] not in NOT_PARTS:
@@ -1662,8 +1664,6 @@ def _gazettes(page: Page) -> Iterator[Found]:
             continue
         near = list(GAZETTE_PIECE.finditer(plain, max(done, word.start() - 90), word.end() + 90))
         left, right = map(_first_of_each, _tied(plain, near, *word.span(), GAZETTE_GLUE))
-        if left.keys() & right.keys():  # "T. 14/07/2021, R.G. 19/10/2021-31633": the first date is the decision's
-            left, right = (left, {}) if len(left) >= len(right) else ({}, right)
         pieces = left | right
         number, day, extra = (pieces.get(kind) for kind in ("no", "date", "extra"))
         if not number and not day:
@@ -1677,16 +1677,16 @@ def _gazettes(page: Page) -> Iterator[Found]:
 
 
 COMMUNIQUE = lazy(
-    r"teblig(?!\s?(?:ed|et|olun|al|tarih|memur|mazbata|sure|masraf|gun|ve\b)|[a-z]*\s(?:edil|etmis|olun|tarihi))[a-z]*")
+    r"teblig(?!\s?(?:ed|et|olun|al|tarih|memur|mazbata|sure|masraf|gun)|[a-z]*\s(?:edil|etmis|olun|tarihi))[a-z]*")
 COMMUNIQUE_NO = (r"(?<![\w/.-])(?P<no>\d{4}-\d{2}/\d{1,3}|\d{4}/\d{1,3}|[ivx]{1,5}\s?-\s?\d{1,3}(?:\.\d{1,2}){0,2}(?:\.[a-z])?"
                  r"|\d{1,3}(?![\d/.-]\d|\d))\)?")
 COMMUNIQUE_NUMBERS = lazy(COMMUNIQUE_NO)
 NUMBERED = lazy(  # "2002/2 sayılı ... Tebliğ", "Seri No: 23 KDV Tebliği"
-    rf"(?P<mark>(?<![a-z])(?:seri|sira)\s?(?:no|numarasi)\s?[.:]{{0,2}}\s?)?{COMMUNIQUE_NO}"
+    rf"(?P<mark>(?:seri|sira)\s?(?:no|numarasi)\s?[.:]{{0,2}}\s?)?{COMMUNIQUE_NO}"
     r"(?(mark)|\s?(?:sayili|(?:seri|sira)\s?(?:no|numara)|n[ou]'?\.?\s?lu|numarali))(?=(?:(?!sayili|sirkuler|kararname).)*\Z)")
 AFTER_COMMUNIQUE = lazy(  # "Tebliğ No: 2017/32", "Tebliği (Seri: X, No: 23)", "Tebliğ (II-14.1)"
-    r"(?:'?[a-z]{0,4})?\s?(?:[(,]?\s?(?:seri\s?:\s?[a-z]\s?,?\s?)?(?:seri|sira|teblig)?\s?(?:no|sayi(?:si)?|numara(?:si)?)\b\s?[.:]{0,2}\s?"
-    rf"|\(?\s?(?=\S{{0,9}}[/-])){COMMUNIQUE_NO}(?!\s?(?:gun|ay|yil|%|md|m\.|mad|\.|sayili|no)|\s?'?[iu]?nc[iu])")
+    r"(?:'?[a-z]{0,4})?\s?(?:[(,]?\s?(?:seri\s?:\s?[a-z]\s?,?\s?)?(?:seri|sira|teblig)?\s?(?:no|sayi|numara)(?:si)?\b\s?[.:]{0,2}\s?"
+    rf"|\(?\s?(?=\S{{0,9}}[/-])){COMMUNIQUE_NO}")
 LIST_GLUE = lazy(r"\s?(?:,|ve)\s")
 
 
@@ -1694,6 +1694,8 @@ def _communiques(page: Page) -> Iterator[Found]:
     """Numbers of communiqués: "2002/2 sayılı Tebliğ", "(Tebliğ No: 2017/32)"."""
     plain, done = page.plain, 0
     for word in COMMUNIQUE.finditer(plain):
+        if word.start() < done:  # "Tebliğ (Tebliğ No: 2019/4)"
+            continue
         numbers = [AFTER_COMMUNIQUE.match(plain, word.end())]
         if not numbers[0] and DIGIT.search(plain, max(done, word.start() - 180), word.start()):
             floor = max(done, _sentence_start(page, word.start(), 180))
@@ -1709,32 +1711,33 @@ def _communiques(page: Page) -> Iterator[Found]:
 
 MARK_BEFORE = lazy(
     r"(?<![a-z'])(?!(?:(?<=no\n)|(?<=hi\n))[^:\d]*\n)(?:(?P<joint>e(?:sas)?\s?\.?(?:\s?no)?\s?(?:[-/,]|ve\s)\s?k(?:arar)?)"
-    r"|(?P<esas>es?|esas|dosya|basvuru|itiraz(?=\s?no)|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|kar|karar|kr))\s?\.?\s?"
-    r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(]*$")
+    r"|(?P<esas>es?|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|kar|karar|kr))\s?\.?\s?"
+    r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(\"]*$")
 MARK_AFTER = lazy(
     r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)"
-    r"|(?P<esas>(?:e\b\.?|es\.|esas[a-z]{0,6}\b)(?!\s?blok)|(?:d\s?\.\s?is|degisik\s+is)\b(?:\s(?:e\b\.?|esas\b))?|basvuru\b(?!\skayit))"
-    r"|(?P<karar>k\b\.?|kar\.|karar\b(?! +(?:tarih|no\b|sayisi(?!\s+ile)))))\)?")
+    r"|(?P<esas>(?:e\b\.?|es\.|esas[a-z]{0,6}\b)(?!\s?blok)|(?:d\s?\.\s?is|degisik\s+is)\b|basvuru\b(?!\skayit))"
+    r"|(?P<karar>k\b\.?|kar\.|karar\b(?! +(?:tarih|no\b|sayisi))))\)?")
 MARKS_NEXT = lazy(r"[\s.:]{0,3}(?:(?:no|sayi|numara)[a-z]*[\s.:]{0,3})?\d")  # "E. 2020/1 [K.] 2021/2"
 BETWEEN = lazy(rf"(?:[\s,;|.:()/\"-]*(?:ve|ile|sayili|karar tarihi|tarih(?:li)?|t|{UNNAMED_DATE})(?![a-z\d])){{0,4}}[\s,;|.:()/\"-]*")
 LIST_BETWEEN = lazy(r"\s*(?:,|,?\s?ve)\s+")
 NOUN = r"(?:karar|ilam|huk[um]m|dosya|basvuru)"
 SAYILI = r"(?:sayi|sayili|nolu|no'lu|numarali)\b"
 NO_LIST = lazy(rf"(?!,?\s(?:ve\s)?\d+/\d+(?!/)|\s?{SAYILI})")
-NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?:(?!ile |ve )[a-z.'\d]+\s){{0,7}}?(?P<noun>{NOUN})(?P<plural>lar|ler)?")
+NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?:[a-z.'\d]+\s){{0,7}}?(?P<noun>{NOUN})")
 OTHER_BODIES = (  # whose decisions are no court's
     r"(?:belediye|meclis|encumen|sirket|bakanli[kg]|valili|cumhurbaskan|kooperatif|sozlesme|yonetim kurul|ortaklar kurul"
     r"|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
 OTHER = (  # what numbers of other kinds are of
     rf"(?:{OTHER_BODIES}|toplanti|gundem|bkk|cbk|khk|bakanlar kurul|sorusturma|iddianame|arabuluculuk|takip|icra|fatura|irsaliye"
     r"|ihale(?! kurul)|police|yevmiye|sira(?!s)|seri|rapor|parsel|sicil|donem|teblig|genelge|kanun|yonetmelik|direktif|tuzug|kararname|sirkuler)")
-OTHER_NUMBER = lazy(rf"[^a-z](?=[a-z]{{3}}){OTHER}[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
+OTHER_NUMBER = lazy(rf"[^a-z]{OTHER}[a-z]*\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
 OTHER_AFTER = lazy(rf"(?!\s*\n[^\n:\d]{{0,40}}:)[\s,]*(?:{SAYILI}\s)?(?:(?!{NOUN})[a-z]+\s)?(?:{OTHER}|sor\.|a[bt]\b)")
 OTHER_BODY = lazy(rf"\b{OTHER_BODIES}")
 DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
 STRASBOURG = lazy(r"(?!(?:19|20)\d\d/)\d{3,6}/\d\d$")
 OF_A_YEAR = lazy(r"(?:19|20)\d\d/")
-OLD_PAIR = lazy(r"\d{1,5}-\d{1,5}$|(?!(?:19|20)\d\d/)\d{1,5}/\d{1,5}$|\d{1,2}-\d+/\d+$")  # "4465-4248", "7/7", "1-520/738"
+OLD_PAIR = lazy(  # "4465-4248", "7/7", "1-520/738"
+    r"\d{1,5}-\d{1,5}$|(?!(?:19|20)\d\d/)\d{1,5}/\d{1,5}$|\d{1,2}-\d+/\d+$")
 JOINT = lazy(r"(\d{4}/)?(\d+(?:-\d+(?=/))?)[-/](\d+)$")
 
 
@@ -1748,7 +1751,8 @@ class Docket(NamedTuple):
 
 
 class Case(NamedTuple):
-    """The number or two of one decision and what the first is: esas, karar, both in one ("joint"), unknown (""), or no court's ("other")."""
+    """The number or two of one decision and what the first is: esas, karar, both in one ("joint"), unknown (""), or no
+    court's ("other")."""
     one: Docket
     two: Docket | None
     role: str
@@ -1785,14 +1789,14 @@ def _is_pair(page: Page, one: Docket, two: Docket) -> bool:
         return False
     if between.strip() in (("-", "/") if one.role == "esas" else ("", "-", "/", "|", ":")):
         return one.role == "esas" or "-" not in one.number
-    if between.strip() == "," and not one.role and NO_LIST.match(page.plain, two.right):  # "HGK 22.3.1995, 1994/11-889, 1995/233"
-        return True
+    if between.strip() == "," and not one.role and NO_LIST.match(page.plain, two.right):
+        return True  # "HGK 22.3.1995, 1994/11-889, 1995/233"
     named = NAMED_AFTER.match(page.plain, two.right)  # "2020/1, 2021/2 sayılı kararı"
-    return named is not None and not named["plural"] and between.strip() in ("-", ",", *(["ve"] if one.role else ()))
+    return named is not None and between.strip() in ("-", ",", *(["ve"] if one.role else ()))
 
 
 def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
-    """Puts the two numbers of one decision together. In a list ("2019/1, 2019/2 ve 2019/3 E.") the last number's mark is that of all."""
+    """Puts the two numbers of one decision together. In a list ("2019/1, 2019/2 ve 2019/3 E.") the last mark is all's."""
     cases, pairs = list[Case](), list[tuple[Docket, Docket | None]]()
     for docket in dockets:
         if pairs and pairs[-1][1] is None and _is_pair(page, pairs[-1][0], docket):
@@ -1802,8 +1806,7 @@ def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
     for one, two in reversed(pairs):
         role, right = _role(page, one, two), (two or one).right
         after = cases[-1] if cases else None
-        may_share = after and not role and not after.two and after.role != "joint"
-        if after and may_share and LIST_BETWEEN.fullmatch(page.plain, right, after.one.left):
+        if after and not role and LIST_BETWEEN.fullmatch(page.plain, right, after.one.left):
             role, one = after.role, one._replace(role=after.one.role)
         cases.append(Case(one, two, role, right))
     return cases[::-1]
@@ -1814,7 +1817,7 @@ def _role(page: Page, one: Docket, two: Docket | None) -> str:
     plain, end = page.plain, (two or one).right
     if OTHER_NUMBER.search(plain, max(0, one.left - 30), one.left) or OTHER_AFTER.match(plain, end):
         return "other"
-    is_rest = plain[one.left - 1].isalnum() or plain[one.left - 1] == "-" or plain[one.start - 1] == "'"
+    is_rest = plain[one.left - 1].isalnum() or plain[one.left - 1] == "-"
     if is_rest or (one.number.isdigit() and not two):
         return "other"
     if one.role:
@@ -1845,8 +1848,8 @@ def _is_decision(page: Page, case: Case, court: str | None, floor: int) -> bool:
     if marked or (two and "|" in plain[one.right:two.left]):  # or a row of a table
         return True
     before = plain[max(floor, one.left - 60):one.left]
-    is_a_courts = court or INDIVIDUAL.match(plain, right) or (two and NAMED_AFTER.match(plain, right)) or ANAPHORA.search(before)
-    return bool(is_a_courts and not OTHER_BODY.search(before))
+    is_called_one = INDIVIDUAL.match(plain, right) or (two and NAMED_AFTER.match(plain, right)) or ANAPHORA.search(before)
+    return bool((court or is_called_one) and not OTHER_BODY.search(before))
 
 
 def _numbers_by_role(one: Docket, two: Docket | None, role: str) -> tuple[str | None, str | None]:
@@ -1864,31 +1867,30 @@ def _numbers_by_role(one: Docket, two: Docket | None, role: str) -> tuple[str | 
 ANAPHORA = lazy(
     r"(?:(?:ayni|anilan|adi gecen|mezkur|bahsi gecen|soz konusu|ilgili|ozel)\s+(?:mahkeme|daire|kurul|genel kurul)"
     r"|(?<![a-z] )mahkeme(?:nin|ce|sinin|miz))[a-z]*")
-VERB = lazy(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu]r?)\b[,;]?\s")  # after "... kaldırılmış, dosya" the court is another
-SPACED_OUT = lazy(r"(?<![a-z])(?:[a-z] ){3,}[a-z](?![a-z])")
+VERB = lazy(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu]r?)\b[,;]?\s")  # the court after "... kaldırılmış, dosya" is another
+SPACED_OUT = lazy(r"\b(?:[a-z] ){3,}[a-z]\b")
 INSTANCE_PATTERNS = {  # "asliye hukuk", "as. huk.", "asl.huk."; the longest names first
     name: r"\s?".join(word if len(word) < 4 else rf"(?:{word}|{word[:2]}[a-z]{{0,2}}\.)" for word in Page(name).plain.split())
     for name in sorted(INSTANCES, key=len, reverse=True)}
 COURT = lazy(r"\b(?:" + "|".join(
-    [rf"(?P<c{i}>(?:{pattern.replace('?P<n>', f'?P<n{i}>')})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
-    + [rf"(?P<instance>(?:{'|'.join(INSTANCE_PATTERNS.values())})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)(?!\s+sifat)"
+    [rf"(?P<c{i}>(?:{pattern})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
+    + [rf"(?P<instance>(?:{'|'.join(INSTANCE_PATTERNS.values())})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)"
        rf"|(?:{'|'.join(filter(None, INSTANCES.values()))})(?![a-z]))"]) + ")")
 APPLICATION = lazy(r"b(?:as(?:vuru)?)?\b\.?\s?n")
-OF_THE_AYM = lazy(r"\bb\.?\s?no|\[(?:gk|[12]\.\s?b)|§|\bpara\.")  # "[GK], B. No: 2019/24912, § 33"
-UNDER = lazy(r"(?=[^\n:]*[\n:])[\s:]*(?:(?:karar|kunye|daire)[a-z]*[\s:]*){0,3}")  # "Ankara BAM\nDairesi: 3. Hukuk Dairesi"
+UNDER = lazy(r"[\s:]*(?:(?:karar|kunye|daire)[a-z]*[\s:]*){0,3}")  # "Ankara BAM\nDairesi: 3. Hukuk Dairesi"
 COURT_BEHIND = lazy(  # "4/11 sayılı İçtihadı Birleştirme Kararı", "§ 48 (AYM)", "; T: 03.03.2020 - 8. HD)"
     rf"\s?(?:{SAYILI}|tarihli),?\s|[^()\n]{{0,60}}[(\[]"
-    rf"|(?P<sign>\s?[,;|/-]\s)(?:(?:karar tarihi|tarih|t)[\s.:]{{0,3}})?(?:{UNNAMED_DATE}(?:\st\.)?\s?[,;|/-]\s)?(?!(?:[ek]|esas|karar)\b)")
-LAST_SAID = lazy(r"\.?\s?(?:[)\];]|[.|]?\s*(?:\n|\Z)|\.\s[a-z]{2}|,(?!\s?(?:\d+/\d+(?!/)|[ek]\b|esas|karar no)))")  # no number of its own
+    rf"|(?P<sign>\s?[,;|/-]\s)(?:(?:karar tarihi|tarih|t)[\s.:]{{0,3}})?(?:{UNNAMED_DATE}\s?[,;|/-]\s)?(?!(?:[ek]|esas|karar)\b)")
+LAST_SAID = lazy(r"\.?\s?(?:[)\];]|[.|]?\s*(?:\n|\Z)|\.\s[a-z]{2})")  # no number of its own
 
 
 def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> tuple[str | None, int]:
-    """Name of the court a number belongs to, and where number and court end: the last one before it in its sentence, one
-    just behind it, or that of the decision before. None where none is named, "" for an office that is no court."""
+    """Name of the court a number belongs to, and where number and court end: the last one before it in its sentence,
+    one just behind it, or that of the decision before. None where none is named, "" for an office that is no court."""
     start = _sentence_start(page, left, min(300, left - floor), headings=False)
     names = _court_names(page, start, left, inherited)
     gap = page.plain[names[-1][1] if names else start:left]
-    if len(gap) > 5 and ANAPHORA.search(gap):
+    if ANAPHORA.search(gap):
         return None, right
     if names:
         return names[-1][2], right
@@ -1904,21 +1906,20 @@ def _court_of_application(page: Page, docket: Docket) -> str | None:
     """The court an individual application goes to where none is named: "(A.B. [GK], B. No: 2019/24912, § 33)"."""
     if not APPLICATION.match(page.plain, docket.left):
         return None
-    if STRASBOURG.match(docket.number):
-        return "AİHM"
-    return "AYM" if OF_THE_AYM.search(page.plain, max(0, docket.left - 8), docket.right + 40) else None
+    return "AİHM" if STRASBOURG.match(docket.number) else "AYM"
 
 
 def _is_lead(page: Page, start: int, end: int) -> bool:
     """Does a stretch only lead up to the name of a court: its city, number and date?"""
-    words = re.finditer(r"[a-z]+|[,;]", page.plain[start:end])
-    return all(w[0] in ("ve", "tarihli", "gunlu", "kapatilan") or (page.is_capital(start + w.start()) and not re.match(NOUN, w[0])) for w in words)
+    for word in re.finditer(r"[a-z]+|[,;]", page.plain[start:end]):
+        is_name = page.is_capital(start + word.start()) and not re.match(NOUN, word[0])
+        if not is_name and word[0] not in ("ve", "tarihli", "gunlu", "kapatilan"):
+            return False
+    return True
 
 
 def _court_names(page: Page, start: int, end: int, inherited: str | None = None) -> list[tuple[int, int, str]]:
     """Names of courts in a stretch, as the norm has them, each with its place; "" for an office that is no court."""
-    if end - start < 4:
-        return []
     window = SPACED_OUT.sub(lambda m: m[0].replace(" ", "").ljust(len(m[0])), page.plain[start:end])
     names = list[tuple[int, int, str]]()
     for match in COURT.finditer(window):
@@ -1929,15 +1930,13 @@ def _court_names(page: Page, start: int, end: int, inherited: str | None = None)
         if match.lastgroup == "instance":
             name = _instance_name(page, at, stop, match[0])
         else:
-            index = int((match.lastgroup or "")[1:])
-            name = list(COURTS)[index]
-            if "{n}" in name:
-                number = match[f"n{index}"]
-                digits = re.match(r"\d+", number)
-                name = name.replace("{n}", digits[0] if digits else _sign(page, 0, number.strip()))
+            name = list(COURTS)[int((match.lastgroup or "")[1:])]
+            number = CHAMBER_NO.search(match[0]) if "{n}" in name else None
             if "{city}" in name:  # "İstanbul BAM 12. HD", "BAM İstanbul 12. HD"
-                city = _city(page, at) or (_city(page, start + match.start(f"n{index}")) if "{n}" in list(COURTS)[index] else "")
+                city = _city(page, at) or (_city(page, at + number.start()) if number else "")
                 name = name.replace("{city}", city).strip()
+            if number:
+                name = name.replace("{n}", _sign(page, 0, number[0]))
             if name[:1].isdigit():
                 if not last.startswith("Danıştay"):
                     continue
@@ -1975,17 +1974,18 @@ def _instance_name(page: Page, start: int, end: int, name: str) -> str:
 
 # -- Decisions: their dates ------------------------------------------------------------------------------------------
 
-GLUE = (r"[\s,:;()|/'.-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t(?:a?rh?)?|ve|lu|karar[a-z]*|ilam[a-z]*|numarasi|numarali|sayi(?:si|li)?|nolu"
-        r"|verdigi|verilen|esas|e|k|no|stra[sz]bo?urg)\b[\s,:;()|/'.-]*){0,6}")
+GLUE = (r"[\s,:;(){|/'\".-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t(?:a?rh?)?|ve|lu|karar[a-z]*|ilam[a-z]*|numarasi|numarali|sayi(?:si|li)?|nolu"
+        r"|verdigi|verilen|esas|e|k|no|stra[sz]bo?urg)\b[\s,:;(){|/'\".-]*){0,6}")
 TIED_BEFORE = lazy(rf"'?[a-z]*{GLUE}(?:(?:[a-z]+\s){{0,2}}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?@(?:.*@)?'?[a-z]*{GLUE})?", re.S)  # @: a court's name
 TIED_BEHIND = lazy(GLUE)
 INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
-FILED = lazy(rf"\s?{SAYILI}\s(?:bireysel\s)?basvuru(?!(?:su)?n?da)")
+FILED = lazy(  # "sayılı başvuru", "sayılı dosyasında dava açılmıştır": the day before it is no decision's
+    rf"\s?{SAYILI}\s(?:(?!karar|ilam)[a-z]+\s){{0,2}}?(?:basvuru(?!(?:su)?n?da)|acil)")
 UP_TO_A_DAY = lazy(r"[a-z'\s,]{0,80}")
 DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış", "19.2.2015 gününde oybirliğiyle karar verildi"
-    r"(?:'[td][ae]n?|\s(?:tarih|gun)[a-z]*)\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
-    r"(?:karara bagla|karar(?:ini)? ver|ihlal|huk[um]m|sonuclandir|red|kabul|veri?[dlm]|esastan)")
-CLOSING = lazy(r"['\s]*(?:tarih|gun)[a-z]*,?\s(?:oy\s?(?:birligi|coklugu)[a-z]*|kesin|ile|olarak|olmak|uzere|[,\s])+karar verildi(?!gi)")
+    r"(?:'[td][ae]n?|\s(?:tarih|gun)[a-z]*)\s(?:[a-z]+\s){0,6}?"
+    r"(?:karara bagla|ihlal|huk[um]m|sonuclandir|red|kabul|veri?[dlm]|esastan)")
+CLOSING = lazy(r"['\s]*(?:tarih|gun)[a-z]*,?\s(?:oy\s?(?:birligi|coklugu)[a-z]*|kesin|ile|olarak|olmak|uzere|[,\s])+karar verildi")
 LABELLED = lazy(r"karar(?:in)? (?:tarihi|t(?:a?rh?)?\b)\s{0,9}\.?\s{0,9}:?\s{0,9}$")
 OF_ANOTHER_ACT = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
 OF_WHAT_FOLLOWS = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor"
@@ -2044,7 +2044,7 @@ TYPES = ("decision", "rekabet", "ozelge", "statute", "amount", "rate", "date", "
 
 @contextlib.contextmanager
 def _collector_at_rest() -> Iterator[None]:
-    """A text of many references makes many small objects that live on: the collector would walk them again and again in vain."""
+    """A text of many references makes many small objects that live on: the collector would walk them in vain."""
     was_at_work = gc.isenabled()
     gc.disable()
     try:
@@ -2063,7 +2063,7 @@ def references(text: str, types: Container[str] | None = None) -> list[Reference
     """
     page, types = Page(text), TYPES if types is None else types
     numbers = _numbers(page, measures=any(kind in types for kind in ("amount", "rate", "duration")))
-    found = [one for one in numbers if one.type in types]
+    found = list(numbers)
     found += [one for match in OLD_RULING.finditer(page.plain) for one in _ruling(page, *match.span())]
     if "statute" in types:
         found += _statutes(page)
@@ -2072,9 +2072,9 @@ def references(text: str, types: Container[str] | None = None) -> list[Reference
     if "communique" in types:
         found += _communiques(page)
     if "decision" in types:
-        found += _decisions(page, [one for one in numbers if "number" in one.norm], [one for one in numbers if one.type == "date"])
-    found.sort(key=operator.itemgetter(2), reverse=True)
-    found.sort(key=operator.itemgetter(1))  # by start, at one place the longest first
+        dates = [one for one in numbers if one.type == "date"]
+        found += _decisions(page, [one for one in numbers if "number" in one.norm], dates)
+    found.sort(key=lambda one: (one.start, -one.end))
     result, ruling = list[Reference](), 0
     for kind, start, end, norm in found:
         if start >= ruling and kind in types:  # nothing inside a ruling's number is labelled
@@ -2102,7 +2102,8 @@ def meets(found: Reference, wanted: Reference) -> bool:
     if found.type == "statute":
         return _statute_meets(one, other)
     if found.type == "decision":
-        return all(other[key] in (None, one[key]) for key in ("esas", "karar")) and _same_or_unsaid(one["court"], other["court"])
+        same_numbers = all(other[key] in (None, one[key]) for key in ("esas", "karar"))
+        return same_numbers and _same_or_unsaid(one["court"], other["court"])
     if found.type == "gazette":
         return _same_or_unsaid(one["no"], other["no"]) and _same_or_unsaid(one["date"], other["date"])
     if found.type == "rate":
@@ -2115,13 +2116,14 @@ def _same_or_unsaid(one: str | None, other: str | None) -> bool:
 
 
 def _statute_meets(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    """The same law ("TBK" is "6098"), the article or a range it lies in ("12-15" meets "13"), the paragraph and clause asked for."""
+    """The same law ("TBK" is "6098"), the article or a range with it ("12-15" meets "13"), the paragraph and clause."""
     laws = [LAWS[law][0] or law if law in LAWS else law for law in (found["law"], wanted["law"])]
     article, asked = found["article"].casefold(), wanted["article"].casefold()
     ends = re.fullmatch(r"(\d+)-(\d+)", article)
     inside = ends is not None and asked.isdigit() and int(ends[1]) <= int(asked) <= int(ends[2])
     clause, clause_asked = (found["clause"] or "").casefold(), (wanted["clause"] or "").casefold()
-    return (_same_or_unsaid(*laws) and (article == asked or inside) and wanted["paragraph"] in (None, found["paragraph"])
+    return (_same_or_unsaid(*laws) and (article == asked or inside)
+            and wanted["paragraph"] in (None, found["paragraph"])
             and (clause_asked in ("", clause) or clause.startswith(clause_asked + "-")))
 
 
@@ -2137,7 +2139,8 @@ def describe(reference: Reference) -> str:
         return ", ".join(part for part in (norm["court"], esas, karar, norm["date"]) if part)
     if reference.type == "statute":
         law = f"{norm['law']} " if norm["law"] else ""
-        return f"{law}m. {norm['article']}" + "".join(sign + norm[part] for part, sign in (("paragraph", "/"), ("clause", "-")) if norm[part])
+        paragraph, clause = (norm[part] and sign + norm[part] for part, sign in (("paragraph", "/"), ("clause", "-")))
+        return f"{law}m. {norm['article']}{paragraph or ''}{clause or ''}"
     names = {"rekabet": "Rekabet Kurulu", "ozelge": "özelge", "communique": "Tebliğ", "gazette": "RG"}
     return " ".join([*filter(None, [names.get(reference.type)]), *(str(value) for value in norm.values() if value)])
 

@@ -74,7 +74,7 @@ def test_labelled_texts():
     "A-2019/118 seri numaralı fatura", "34 ABC 123 plakalı araç", "telefon 0312 555 20 16/2017", "0001-0210-33458812/1 numaralı poliçe",
     "E-31458720-622.02-187345 sayılı yazı", "1 sayılı Cumhurbaşkanlığı Kararnamesi, 375 sayılı KHK", "60 no.lu KDV Sirküleri",
     "2016/679 sayılı AB Tüzüğü", "94/47/AT sayılı Direktif", "Şirketin 2021/7 sayılı yönetim kurulu kararı",
-    "Belediye Meclisinin 2018/114 sayılı kararı", "Sözleşmenin 7.2. maddesi", "Teknik Şartname'nin 12/3. maddesi",
+    "Belediye Meclisinin 2018/114 sayılı kararı", "Sözleşmenin 7.2. maddesi", "Sözleşmenin 7.3.3 ve 48/1. maddeleri", "Teknik Şartname'nin 12/3. maddesi",
     "2020/08 vergi dönemi, 2020/2021 öğretim yılı", "C. 2, S. 12, ISBN 978-975-00-0000-1", "87.03 tarife pozisyonu",
     "Çınar Mah. No: 13/4 E Blok K. 2 D. 7", "https://ornek.example/2020/1234-5678?t=12.05.2020", "E:... , K:... sayılı karar",
     "K. 20XX/… sayılı karar", "2. ayın 7. günü, 90'lı yıllar, 2021 yılı", "iki katı, yarısı, 7/24, 1/1000 ölçek", "Mart 2021, 3 Haziran",
@@ -110,10 +110,22 @@ def test_odd_writing_is_read_without_a_crash():
     ("BAM İstanbul 12. HD, E. 2020/1, K. 2021/2", "court", "İstanbul BAM 12. HD"),
     ("ESAS NO: 2013/15340\nKARAR NO: 2015/2744\n\nHükmün ONANMASINA, 19.2.2015 gününde oybirliğiyle karar verildi.", "date", "2015-02-19"),
     ("İİK m. 150/ı", "article", "150/ı"), ("VUK m. 5/I-b", "clause", "b"), ("GVK m. 40/V", "paragraph", "5"),
-    ("bu Kanunla değişik TBK'nın 12. maddesi", "law", "TBK"), ("%30 altında pay", "value", 0.3), ("50-60 bin TL", "value", 50_000),
+    ('Danıştay 13. Dairesi, {"esas": "2007/4872", "karar": "2010/9"}', "karar", "2010/9"), ('{"esas": "2020/15"}', "esas", "2020/15"),
+    ("120/2400 arsa payı", "value", 0.05), ("(Tebliğ No: 2019/4), 2018/7 sayılı Tebliğ ve eki", "no", "2019/4"),
+    ("HUMK'un 465 ve müteakip maddeleri", "article", "465"), ("bu Kanunla değişik TBK'nın 12. maddesi", "law", "TBK"), ("%30 altında pay", "value", 0.3), ("50-60 bin TL", "value", 50_000),
 ])
 def test_forms_of_everyday(text, part, value):
     assert references(text)[0].norm[part] == value
+
+
+def test_the_day_an_action_was_brought_is_no_decisions_date():
+    text = "17.02.2014 tarihinde Ankara 3. İş Mahkemesinin 2014/23 E. sayılı dosyasında açılmıştır."
+    assert [(r.type, r.norm.get("date")) for r in references(text)] == [("date", None), ("decision", None)]
+
+
+def test_a_communique_is_read_once_and_the_next_one_too():
+    text = "Tebliği (Tebliğ No: 2019/4), 2018/7 sayılı Tebliğ ve ekleri"
+    assert [(r.type, r.norm["no"]) for r in references(text)] == [("communique", "2019/4"), ("communique", "2018/7")]
 
 
 def norms(text: str) -> list:
