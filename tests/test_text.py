@@ -307,6 +307,10 @@ def test_a_denial_is_listed_and_not_counted_while_facts_are_never_denied():
     assert (result.found, result.asserted, result.denied) == ([True], [], [0])
 
 
+def test_a_marker_denied_once_and_asserted_once_is_asserted():
+    assert counted("genel mahkeme", "Görevli yer genel mahkeme değildir; yine de dava genel mahkemede açılır.") == "asserted"
+
+
 @pytest.mark.parametrize("noun", ["taşınmaz", "dokunulmaz", "kaçınılmaz", "vazgeçilmez", "değişmez", "tartışılmaz", "taşınmazlar", "kaçınılmazdır"])
 def test_a_noun_or_adjective_in_maz_denies_nothing(noun):
     assert counted("genel mahkeme", f"Genel mahkeme {noun} sayılır.") == "asserted"

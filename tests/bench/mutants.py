@@ -8,6 +8,8 @@ Commands in processes of their own find the mutant in the copy's score.py. Survi
 """
 from __future__ import annotations
 
+import __future__
+
 import argparse
 import ast
 import inspect
@@ -17,6 +19,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -116,7 +119,7 @@ def mutants(source: str, section: str) -> list[Mutant]:
 def exchange(module: Any, mutant: Mutant) -> None:
     """Give the functions of a loaded module the mutant's code; whoever holds the function has the new code too."""
     names = dict(vars(module))
-    code = compile("from __future__ import annotations\n" + mutant.statement[1:], module.__file__, "exec", dont_inherit=True)
+    code = compile(mutant.statement, module.__file__, "exec", __future__.annotations.compiler_flag, dont_inherit=True)
     exec(code, names)
 
     def take(old: Any, new: Any) -> None:
@@ -162,9 +165,11 @@ class Campaign:
             raise session.Failed("the tests can't be collected")
         commands_here(session)
         calls, seconds = self.first_run(session)
+        quick = sorted((item for item in session.items if seconds[item.nodeid] <= SLOW), key=lambda item: seconds[item.nodeid])
+        if not self.survives(self.chosen[0]._replace(statement=self.source, source=self.source), quick, 600):
+            raise session.Failed("the tests fail in a fork on the source as it is")
         for n, mutant in enumerate(self.chosen, 1):
-            mine = sorted((item for item in session.items if mutant.owner in calls[item.nodeid] and seconds[item.nodeid] <= SLOW),
-                          key=lambda item: seconds[item.nodeid])
+            mine = [item for item in quick if mutant.owner in calls[item.nodeid]]
             if self.survives(mutant, mine, 30 + 20 * sum(seconds[item.nodeid] for item in mine)):
                 self.alive.append(mutant)
                 print(f"score.py:{mutant.line}: {mutant.owner}: {mutant.change}", flush=True)
@@ -195,9 +200,11 @@ class Campaign:
                 if hasattr(value, "cache_clear"):
                     value.cache_clear()                     # what is cached is not called
             begun = sum(os.times()[:4])
+            threading.settrace(watch)
             sys.settrace(watch)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
             sys.settrace(None)
+            threading.settrace(None)        # type: ignore[arg-type]
             if session.testsfailed:
                 raise session.Failed(f"{item.nodeid} fails on the source as it is")
             calls[item.nodeid], seconds[item.nodeid] = set(seen), sum(os.times()[:4]) - begun
