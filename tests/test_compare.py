@@ -156,10 +156,8 @@ def test_a_null_on_an_answer_that_addresses_the_judge_is_a_failed_step(tmp_path)
 
 
 def test_a_difference_of_less_than_a_point_is_a_difference():
-    questions = dict.fromkeys(("q1", "q2", "q3"), {})
-
     def side(model, shares):
-        return score.Scored(model, None, {"met": [Fraction(n, 1000) for n in shares]}, {"met": Fraction(1)}, {}, dict.fromkeys(questions, False))
+        return score.Scored(model, None, {"met": [Fraction(n, 1000) for n in shares]}, {"met": Fraction(1)}, {}, {})
     found = score.compare_board(score.Rows("irac", {}, None), side("a", (500, 500, 500)), side("b", (501, 499, 500)), "-").data
     assert (found["better"], found["worse"], found["sign_test_p"]) == (1, 1, 1)
 

@@ -145,6 +145,11 @@ def test_puan_is_kapsam_less_a_quarter_a_marker_never_below_zero(found, facts, m
     assert float(score.fact_score(found, facts, markers)) == pytest.approx(expected)
 
 
+def test_a_marker_denied_once_and_asserted_once_is_asserted():
+    result = score.match_turkish(score.fact_sheet(QUESTIONS[0]), score.fold("Görevli yer genel mahkeme değildir; dava genel mahkemede açılır."))
+    assert (result.asserted, result.denied) == ([0], [])
+
+
 def marked(found, asserted, published, differ):
     return score.Marked(score.FactResult(found, asserted, []), score.Fraction(published), differ, True)
 
