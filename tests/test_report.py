@@ -452,6 +452,12 @@ def test_where_three_graded_every_answer_the_usual_third_is_the_third(graded):
     assert graded(rows)["models"][0]["by_question"]["k1"] == 2.5        # the mean of the two; the third's 0 would make a median of 2
 
 
+def test_a_grader_who_comes_later_says_nothing_for_another(graded):
+    rows = [*grades("m", "k1", {"g1": (2, False, False)}), *grades("m", "k2", dict.fromkeys(("g1", "g2", "g3"), (1, False, False))),
+            *grades("m", "k1", {"g3": (3, False, False)})]
+    assert graded(rows)["models"][0]["by_question"]["k1"] == 2.5        # of g2 there is no grade at k1
+
+
 def test_kategori_of_two_runs_with_other_graders_or_wordings_is_not_mixed_silently(graded):
     assert "4 graders (g1, g2, x1, x2)" in graded([*GRADED[:2], *grades("m", "k1", {"x1": (2, False, False), "x2": (3, False, False)})])
     other = [{**row, "template": "t9", "rubric": "r9"} for row in grades("n", "k1", {"g1": (2, False, False), "g2": (2, False, False)})]
