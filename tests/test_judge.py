@@ -532,6 +532,7 @@ def test_a_missing_answer_scores_0_without_a_call(judge: Any) -> None:
         judge(server, [kategori_question("k1")], [{"question_id": "k1", "answer": "", "status": "timeout"}], *GRADERS)
     assert server.requests == []
     assert {(r["judge"], r["verdict"], r["by"]) for r in judge.rows()} == {("ev/bir", 0, "missing"), ("ev/iki", 0, "missing")}
+    assert {(r["hallucination"], r["evasion"]) for r in judge.rows()} == {(False, False)}       # nothing was said, so nothing made up
 
 
 def test_the_second_round_goes_on_where_a_run_was_left(judge: Any) -> None:

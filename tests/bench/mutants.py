@@ -172,7 +172,7 @@ class Campaign:
             pytest.exit("the tests fail in a fork on the source as it is", 1)
         for n, mutant in enumerate(self.chosen, 1):
             mine = [item for item in quick if mutant.owner in calls[item.nodeid]]
-            if self.survives(mutant, mine, 30 + 20 * sum(seconds[item.nodeid] for item in mine)):
+            if self.survives(mutant, mine, 30 + 5 * sum(seconds[item.nodeid] for item in mine)):
                 self.alive.append(mutant)
                 print(f"score.py:{mutant.line}: {mutant.owner}: {mutant.change}", flush=True)
             if sys.stderr.isatty():
