@@ -259,7 +259,8 @@ def main() -> None:
                 chosen = sorted(random.Random(args.seed).sample(every, min(args.most, len(every))), key=lambda m: m.line)
                 campaign = Campaign(source, chosen)
                 code = pytest.main(["-s", "-n", "0", "-p", "no:cacheprovider", "-p", "no:terminal", "-o", "addopts=", "-o", "tmp_path_retention_policy=none",
-                                    "-k", f"not {LONGEST}", *SECTIONS[section]], plugins=[campaign])
+                                    "-k", f"not {LONGEST}", "--basetemp", f"{folder}/tests",       # another run's pytest would clear the common one
+                                    *SECTIONS[section]], plugins=[campaign])
                 if not code:
                     print(f"{section}: {len(chosen)} of {len(every)} mutants, {len(chosen) - len(campaign.alive)} killed, {len(campaign.alive)} survive", flush=True)
                 os._exit(int(code))
