@@ -9,6 +9,8 @@ import pytest
 from conftest import run_here, run_score, write_jsonl
 from test_report import KATEGORI, QUESTIONS, attempt, grades, near
 
+import score
+
 IIK = [{"id": n, "konu": "k", "madde": "m", "soru": "Soru?", "referans_cevap": "üç gün", "anahtar_bilgiler": [["üç gün"], ["mazeret"]],
         "yanlis_isaretler": ["genel mahkeme"]} for n in (1, 2, 3)]
 
@@ -127,17 +129,37 @@ def test_two_rubrics_count_right_answers_that_skip_a_step(tmp_path):
                  "verdict": v} for (q, n), of in verdicts.items() for k, (d, v) in enumerate(of.items())]
 
     first = rows("a", {("q1", 1): {"rule": "PASS", "tool": "FAIL"}, ("q1", 2): {"rule": "PASS"}, ("q1", 3): {"rule": "FAIL"},
-                       ("q2", 1): {"rule": None},
+                       ("q2", 1): {"rule": None}, ("q3", 1): {"rule": "PASS", "conclusion": "FAIL"},
                        ("q2", 2): {"rule": "PASS", "rule 2": None}})
     second = rows("b", {("q1", 1): {"issue": "PASS", "application": "FAIL", "conclusion": "FAIL"}, ("q1", 2): {"issue": "PASS", "hygiene": "FAIL"},
-                        ("q1", 3): {"application": "FAIL"}, ("q2", 1): {"issue": "FAIL"}, ("q2", 2): {"application": "FAIL", "rule": None}})
+                        ("q1", 3): {"application": "FAIL"}, ("q2", 1): {"issue": "FAIL"}, ("q3", 1): {"application": "FAIL"}, ("q2", 2): {"application": "FAIL", "rule": None}})
     found = told("compare", "--rubrics", write_jsonl(tmp_path / "a.jsonl", first), write_jsonl(tmp_path / "b.jsonl", second))
-    # q1/1 (its tool criterion is not counted), q1/2 and q2/2 are right on the law; q1/3 is not, of q2/1 nothing is decided.
+    # q1/1 (its tool criterion is not counted), q1/2 and q2/2 are right on the law; q1/3 and q3/1 are not, of q2/1 nothing is decided.
     assert (found["fully right"], found["skip a step"]) == (3, 2)
     assert {step: found[step] for step in ("issue", "rule", "application", "conclusion")} == {"issue": 0, "rule": 0, "application": 2,
         "conclusion": 1}
     assert found["answers"] == [{"model": "m", "question_id": "q1", "attempt": 1, "steps": ["application", "conclusion"]},
                                 {"model": "m", "question_id": "q2", "attempt": 2, "steps": ["application"]}]
+
+
+def test_a_null_on_an_answer_that_addresses_the_judge_is_a_failed_step(tmp_path):
+    key = {"suite": "irac", "model": "m", "judge": "j", "by": "judge", "question_id": "q1", "flagged": True}
+    first = [{**key, "attempt": n, "criterion_id": "a", "dimension": "rule", "verdict": "PASS"} for n in (1, 2, 3)]
+    first.append({**key, "attempt": 3, "criterion_id": "a2", "dimension": "issue", "verdict": None})
+    second = [{**key, "attempt": n, "criterion_id": "b", "dimension": "application", "verdict": v} for n, v in ((1, None), (2, "PASS"), (3, "FAIL"))]
+    second.append({**key, "attempt": 2, "criterion_id": "b2", "dimension": "conclusion", "verdict": None, "flagged": False})
+    found = told("compare", "--rubrics", write_jsonl(tmp_path / "a.jsonl", first), write_jsonl(tmp_path / "b.jsonl", second))
+    # Attempt 1 skips a step by its flagged null. Attempt 2 does not: a flag fails no PASS, and a null that is not flagged is left out. Attempt 3
+    # was not fully right under the first rubric, by its flagged null.
+    assert (found["fully right"], found["skip a step"]) == (2, 1)
+    assert found["answers"] == [{"model": "m", "question_id": "q1", "attempt": 1, "steps": ["application"]}]
+
+
+def test_a_difference_of_less_than_a_point_is_a_difference():
+    def side(model, shares):
+        return score.Scored(model, None, {"met": [Fraction(n, 1000) for n in shares]}, {"met": Fraction(1)}, {}, {})
+    found = score.compare_board(score.Rows("irac", {}, None), side("a", (500, 500, 500)), side("b", (501, 499, 500)), "-").data
+    assert (found["better"], found["worse"], found["sign_test_p"]) == (1, 1, 1)
 
 
 def judged(judge: str, verdicts: str, by: str = "judge", **more) -> list[dict]:
@@ -180,6 +202,9 @@ def test_one_class_only_is_undefined_with_the_reason_and_no_pairs_too(agreed, tm
     assert "undefined (only one class used)" in run_here("agree", tmp_path / "a.jsonl", tmp_path / "b.jsonl").out
     nothing = agreed(judged("x", "n"), judged("y", "P"))["groups"]["all"]
     assert (nothing["agreement"], nothing["kappa"], nothing["kappa_text"]) == (None, None, "no pairs")
+    nothing_shared = agreed(judged("x", "P"), [{**row, "model": "n"} for row in judged("y", "P")])
+    assert (nothing_shared["both"], nothing_shared["first"], nothing_shared["second"]) == (0, "x", "y")
+    assert "weighted" not in run_here("agree", tmp_path / "a.jsonl", tmp_path / "b.jsonl").out
 
 
 def test_other_answers_are_warned_of_and_the_later_row_counts(agreed):

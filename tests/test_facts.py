@@ -145,6 +145,26 @@ def test_puan_is_kapsam_less_a_quarter_a_marker_never_below_zero(found, facts, m
     assert float(score.fact_score(found, facts, markers)) == pytest.approx(expected)
 
 
+def test_a_marker_denied_once_and_asserted_once_is_asserted():
+    result = score.match_turkish(score.fact_sheet(QUESTIONS[0]), score.fold("Görevli yer genel mahkeme değildir; dava genel mahkemede açılır."))
+    assert (result.asserted, result.denied) == ([0], [])
+
+
+def marked(found, asserted, published, differ):
+    return score.Marked(score.FactResult(found, asserted, []), score.Fraction(published), differ, True)
+
+
+def test_figures_of_a_model_with_two_attempts_at_one_question_and_none_at_another():
+    marks = {"1": [marked([True, False], [0], "1/2", 1), marked([True, True], [], "1", 0)], "3": [marked([True], [], "1", 0)]}
+    scored = score.score_fact_model("m", marks, {"1": [True, False], "2": [True, False], "3": [False]})
+    # puan: question 1 (1/2 - 1/4 and 1) / 2 = 5/8, question 2 nothing, question 3 full: 13/8 over 3. Strict: 1 of 1 twice, 0 of 1; 3 has none.
+    assert scored.figures == {
+        "model": "m", "score": score.Fraction(1300, 24), "strict": 50, "specific_found": 2, "specific": 3, "false_markers": 1, "unanswered": 1,
+        "as_published": score.Fraction(700, 12), "facts_that_differ": 1, "attempts": 2, "by_question": {"1": score.Fraction(125, 2), "2": 0, "3": 100}}
+    assert scored.right == {"1": False, "2": False, "3": True}
+    assert score.score_fact_model("m", {}, {}).figures["attempts"] == 0
+
+
 def test_attempts_of_a_question_are_averaged(tmp_path, files):
     twice = [*ANSWERS, *[{**a, "answer": ""} for a in ANSWERS]]
     data = board(write_jsonl(tmp_path / "b.jsonl", twice), *files[1:])

@@ -105,7 +105,7 @@ def test_a_missing_answer_fails_every_criterion_without_a_call(judge: Any, statu
     with JudgeServer(steady) as server:
         assert judge(server, questions, [{"question_id": "s0", "answer": "", "status": status}]).code == 0
     assert server.requests == []
-    assert [(r["verdict"], r["by"]) for r in judge.rows()] == [("FAIL", "missing")] * 3
+    assert [(r["verdict"], r["by"], r["elements"]) for r in judge.rows()] == [("FAIL", "missing", [False])] * 3
     assert [(r["status"], r["answered"]) for r in judge.attempts()] == [(status, False)]
 
 
@@ -240,6 +240,21 @@ def test_a_citation_found_in_any_source_is_known_and_others_are_told_to_the_judg
     assert "2031/77123" in told and "88456" in told
     assert not any(number in told for number in ("1001", "3003", "5005", "7007"))
     assert attempt["tool_record"] is True and attempt["tools"] == ["ara"]
+
+
+@pytest.mark.parametrize("record", [{"citations": {"2020/7007": True}}, {"tool_calls": [{"name": "ara", "arguments": "{}", "output": "-"}]}])
+def test_tool_calls_or_checked_citations_alone_are_a_tool_record(record: Row) -> None:
+    answer = score.Answer("irac", "m", "q", 1, "Metin.", "ok", "-", record)
+    assert score.attempt_row(answer, score.Cited(0, []))["tool_record"] is True
+
+
+@pytest.mark.parametrize(("check", "expected"), [
+    ({"type": "statute", "any": ["TBK m. 344/1", "HMK m. 20"]}, True), ({"type": "year", "any": ["2020"]}, True),
+    ({"type": "statute", "any": ["TBK m. 344/1", "saçma"]}, False),     # every one listed must be read
+    ({"type": "madde", "any": ["TBK m. 344/1"]}, False), ({"type": "statute", "any": []}, False), ({"type": "statute"}, False),
+    ({"type": "statute", "any": "TBK m. 344/1"}, False), ({"any": ["TBK m. 344/1"]}, False), ("TBK m. 344/1", False), (None, False)])
+def test_a_check_that_can_be_decided_has_a_known_type_and_only_references_of_it(check: Any, expected: bool) -> None:
+    assert score.readable(check) is expected
 
 
 def test_an_answer_without_unknown_citations_is_told_as_such(judge: Any) -> None:
@@ -517,6 +532,7 @@ def test_a_missing_answer_scores_0_without_a_call(judge: Any) -> None:
         judge(server, [kategori_question("k1")], [{"question_id": "k1", "answer": "", "status": "timeout"}], *GRADERS)
     assert server.requests == []
     assert {(r["judge"], r["verdict"], r["by"]) for r in judge.rows()} == {("ev/bir", 0, "missing"), ("ev/iki", 0, "missing")}
+    assert {(r["hallucination"], r["evasion"]) for r in judge.rows()} == {(False, False)}       # nothing was said, so nothing made up
 
 
 def test_the_second_round_goes_on_where_a_run_was_left(judge: Any) -> None:

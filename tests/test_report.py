@@ -194,6 +194,53 @@ def test_a_null_never_replaces_a_verdict_and_a_replaced_row_is_said(report):
     assert any(note.startswith("MIXED: A: 1 rows") for note in report([*key, {**key[1], "verdict": "FAIL"}])["notes"])
 
 
+def test_a_null_takes_no_fail_back(report):
+    failed = attempt("A", "qa", 1, "FPPP")
+    for rows in ([*failed, {**failed[1], "verdict": None}], [{**failed[1], "verdict": None}, *failed]):
+        a = report(rows)["models"][0]["by_question"]["qa"]
+        assert (a["passed"], a["met"]) == ([False], 75)     # three of four
+
+
+def test_an_attempts_row_without_figures_cites_nothing_and_has_no_tool_record():
+    bare = score.read_attempt({})
+    assert bare == score.Attempt(True, 1, False, None, None, None, 0, 0, "row")
+    assert score.read_attempt({"cited": None, "unverified": None, "tool_record": True}) == bare._replace(tool_record=True)
+    assert score.read_attempt({"tools": ["ara"]}).tool_record
+
+
+def test_verdicts_alone_say_whether_there_was_an_answer(report):
+    """Of attempts without rows of their own: one answered, one whose answer is missing, written down in one of four criteria only."""
+    rows = [row for n, v in ((1, "PPPP"), (2, "FFFF")) for row in attempt("A", "qa", n, v, status="ok" if n == 1 else "timeout") if "row" not in row]
+    a = report(rows[:5])["models"][0]
+    assert a["by_question"]["qa"] == {"met": 50, "passed": [True, False], "grounding": 0, "completed": 50}   # of the first nothing is known
+    # qa: 1 and 0; qb absent. Grounding: 0 of the missing answer, nothing known of the first; 0 and 0 at qb.
+    assert (a["completed"], a["grounding"], a["pass@k"]) == (25, 0, 50)
+
+
+def test_instructions_are_those_of_the_judges_own_verdicts(report):
+    rows = attempt("A", "qa", 1, "PPPP")
+    rows[1] |= {"by": "code", "template": "t0"}
+    board = report(rows)
+    assert "template t1;" in board["signature"] and not any("instructions" in note for note in board["notes"])
+    del rows[2]["template"]
+    assert "template t1;" in report(rows)["signature"]
+
+
+def test_agreement_is_known_from_two_attempts_on(report):
+    rows = [*attempt("A", "qa", 1, "PPPP"), *attempt("A", "qa", 2, "PPFF"), *attempt("B", "qa", 1, "PPPP")]
+    # A at qa: 2 of 4 alike; at qb two absent attempts, all FAIL.
+    assert report(rows)["models"][0]["agreement"] == 75
+    assert report(rows[-5:])["models"][0]["agreement"] is None
+
+
+def test_intervals_and_groups_are_of_no_more_models_than_said(monkeypatch):
+    monkeypatch.setattr(score, "INTERVALS_UP_TO", 2)
+    models = [score.Scored(m, score.Fraction(50), {"met": [score.Fraction(1), score.Fraction(0)]}, {"met": score.Fraction(1)}, {}, {}) for m in "abc"]
+    for few, interval, shift in ((2, (0, 100), 0), (3, None, None)):
+        scored, moved = score.with_intervals(models[:few])
+        assert [s.figures["interval"] for s in scored] == [interval] * few and moved == shift
+
+
 def test_verdicts_that_were_made_anew_are_not_counted_as_mixed(report):
     old = [{**row, "template": "t0"} for row in attempt("A", "qa", 1, "PPPP")]
     assert "judge instructions" not in "\n".join(report([*old, *attempt("A", "qa", 1, "PPPP")])["notes"])
@@ -314,6 +361,17 @@ def test_a_missing_answer_to_a_question_without_markers_is_unanswered_in_both(tm
     assert json.loads(run_score("report", tmp_path / "v.jsonl", "--data", data, "--format", "json").out)["models"][0]["unanswered"] == 1
 
 
+def test_rows_all_alike_have_their_rule_of_matching_in_the_signature(tmp_path):
+    question = {"id": 1, "konu": "k", "madde": "m", "soru": "s?", "referans_cevap": "üç gün", "anahtar_bilgiler": [["üç gün"]],
+                "yanlis_isaretler": []}
+    data = write_jsonl(tmp_path / "q.jsonl", [question])
+    file = write_jsonl(tmp_path / "a.jsonl", [{"question_id": 1, "model": "m", "answer": "üç gün"}])
+    for match in ("turkish", "reference"):
+        run_score("facts", file, "--data", data, "--match", match, "-o", tmp_path / f"{match}.jsonl")
+    assert "; match turkish;" in run_score("report", tmp_path / "turkish.jsonl", "--data", data).out
+    assert "several rules" in run_score("report", tmp_path / "turkish.jsonl", tmp_path / "reference.jsonl", "--data", data).err
+
+
 def test_rows_of_two_rules_of_matching_are_refused(tmp_path):
     file = write_jsonl(tmp_path / "a.jsonl", [{"question_id": 1, "model": "m", "answer": "üç gün"}])
     for match in ("turkish", "reference"):
@@ -387,6 +445,17 @@ def test_kategori_without_a_usable_score_is_listed_out_of_the_base_and_the_total
 def test_kategori_with_one_grader_has_no_scores_and_says_why(graded):
     board = graded(grades("m", "k1", {"g1": (2, False, False)}))
     assert any("the rule needs two" in note for note in board["notes"]) and board["models"][0]["unscored"] == ["k1"]
+
+
+def test_where_three_graded_every_answer_the_usual_third_is_the_third(graded):
+    rows = grades("m", "k1", {"a/x": (2, False, False), "z/y": (3, False, False), score.TIEBREAK: (0, False, False)})
+    assert graded(rows)["models"][0]["by_question"]["k1"] == 2.5        # the mean of the two; the third's 0 would make a median of 2
+
+
+def test_a_grader_who_comes_later_says_nothing_for_another(graded):
+    rows = [*grades("m", "k1", {"g1": (2, False, False)}), *grades("m", "k2", dict.fromkeys(("g1", "g2", "g3"), (1, False, False))),
+            *grades("m", "k1", {"g3": (3, False, False)})]
+    assert graded(rows)["models"][0]["by_question"]["k1"] == 2.5        # of g2 there is no grade at k1
 
 
 def test_kategori_of_two_runs_with_other_graders_or_wordings_is_not_mixed_silently(graded):

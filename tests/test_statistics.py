@@ -42,6 +42,24 @@ def test_rounding_is_never_off_by_more_than_half_a_unit(value, digits):
     assert abs(Fraction(score.fixed(value, digits)) - Fraction(value)) <= Fraction(1, 2 * 10**digits)
 
 
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9))
+def test_median_is_pythons(values):
+    assert score.median(values) == statistics.median(values)
+
+
+def test_a_question_without_data_takes_the_mean_of_the_others():
+    # 1/2 and 0: mean 1/4, which fills the gap and stays the mean.
+    assert score.filled([Fraction(1, 2), None, Fraction(0)]) == [Fraction(1, 2), Fraction(1, 4), Fraction(0)]
+    assert score.filled([None, None]) is None
+
+
+def test_means_by_label_are_of_the_questions_with_the_label():
+    questions = {"q1": {"area": "vergi"}, "q2": {"area": "rekabet"}, "q3": {"area": "vergi"}, "q4": {"area": "vergi"}}
+    values = [Fraction(1), Fraction(1, 3), None, Fraction(0)]
+    by_hand = {"vergi": Fraction(1, 2), "rekabet": Fraction(1, 3), "borclar": None}     # (1 + 0) / 2: q3 has no value; 1/3 alone; nothing
+    assert score.means_by(lambda row: row["area"], by_hand, values, questions) == by_hand
+
+
 def test_no_figure_is_a_dash_and_minus_zero_is_zero():
     assert score.fixed(None) == "-"
     assert score.fixed(Fraction(-1, 1000), 2) == "0.00"
@@ -173,6 +191,20 @@ def test_bootstrap_interval_leaves_250_of_10_000_means_out_on_either_side():
     assert score.bootstrap_interval(values) == (round(means[250], 6), round(means[9749], 6))
 
 
+def test_bootstrap_interval_to_the_place_and_the_digit():
+    # Square roots: of 10,000 means no two neighbours are equal, and none ends after six decimals.
+    generator, values = random.Random(score.SEED), [math.sqrt(n) for n in range(2, 42)]
+    means = sorted(math.fsum(generator.choices(values, k=40)) / 40 for _ in range(10_000))
+    assert len(set(means[248:253] + means[9747:9752])) == 10
+    assert score.bootstrap_interval(values) == (round(means[250], 6), round(means[9749], 6))
+    assert score.bootstrap_interval([1 / 3] * 4) == (0.333333, 0.333333)
+
+
+def test_bootstrap_interval_of_two_values_reaches_from_one_to_the_other():
+    # A quarter of the resamples is 0 and 0, a quarter 1 and 1: both quantiles are ends.
+    assert score.bootstrap_interval([0.0, 1.0]) == (0.0, 1.0)
+
+
 def test_bootstrap_interval_within_strata_keeps_as_many_of_each():
     """Two strata of different level: within each all values are equal, so every resample has the same mean."""
     assert score.bootstrap_interval([1.0, 3.0, 1.0, 3.0, 1.0], ["a", "b", "a", "b", "a"]) == (1.8, 1.8)
@@ -194,6 +226,26 @@ def test_tie_groups_split_where_holm_finds_the_first_models_better():
     # 12 equal differences: p = 2 / 2**12, times 2 by Holm, far below 0.05; one difference: p = 1.
     assert score.tie_groups([good, same, poor, poor]) == [1, 1, 2, 2]
     assert score.tie_groups([]) == []
+
+
+def test_tie_groups_each_apart_from_the_one_before():
+    # 12 equal differences to each poorer model: p = 2 / 2**12, at most times 2.
+    assert score.tie_groups([[Fraction(9, 10)] * 12, [Fraction(5, 10)] * 12, [Fraction(1, 10)] * 12]) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("n", "negative", "p", "groups"), [(8, (2, 4), Fraction(14, 256), [1, 1]), (11, (2, 16, 32), Fraction(102, 2048), [1, 2])])
+def test_tie_groups_part_at_five_in_a_hundred(n, negative, p, groups):
+    # Sizes 1, 2, 4, ...: each choice of signs has its own sum, so as far from 0 as seen are the choices whose negatives add up to no more
+    # than those seen (6: seven choices; 50: 51), and as many mirrored. 14/256 is 0.055, 102/2048 is 0.0498.
+    differences = [Fraction(-2**k if 2**k in negative else 2**k) for k in range(n)]
+    assert score.sign_flip_p(differences) == p
+    assert score.tie_groups([differences, [Fraction(0)] * n]) == groups
+
+
+def test_rank_shift_of_hand_made_boards():
+    # Totals 90, 71, 52; without q1 0, 1, 2: the order is turned round, the first falls two places. Counting a question twice turns nothing.
+    assert score.largest_rank_shift([[Fraction(90), Fraction(0)], [Fraction(70), Fraction(1)], [Fraction(50), Fraction(2)]]) == 2
+    assert score.largest_rank_shift([[Fraction(9), Fraction(0)]]) == 0
 
 
 def test_rank_shift_counts_the_most_places_when_a_question_is_left_out():

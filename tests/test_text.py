@@ -239,6 +239,11 @@ def test_folding_does_not_see_decomposition_case_or_extra_spaces(text):
     assert score.fold(text.replace(" ", "\u00a0 \n")) == folded
 
 
+@pytest.mark.parametrize("marked", ["*süre*", "_süre_", "`süre`", "~~süre~~", "<b>süre</b>", "s&uuml;re", "[süre](/adres)", "https://a.example/b süre", "sü-\nre"])
+def test_each_kind_of_mark_alone_is_dropped(marked):
+    assert score.fold(f"{marked} verilir") == "sure verilir"
+
+
 @settings(max_examples=500, deadline=None)
 @given(st.lists(st.text(st.sampled_from("abcçğıişöüAĞİŞ"), min_size=1, max_size=8), min_size=1, max_size=8), st.data())
 def test_folding_does_not_see_bold_words(words, data):
