@@ -849,7 +849,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
 def cmd_run(args: argparse.Namespace) -> int:
     """Reads, and asks what is missing."""
     if importlib.util.find_spec("openai") is None:
-        raise UserError('run.py needs the package openai; type: pip install "openai>=3,<4" (or: uv run run.py ...)', 2)
+        raise UserError('the package openai is missing; type: pip install "openai>=3,<4" (or: uv run run.py ...)', 2)
     if not all(number > 0 for number in (args.attempts, args.concurrency, args.max_requests, args.minutes)):
         raise UserError("--attempts, --concurrency, --max-requests and --minutes: expected numbers above 0", 2)
     url, key = endpoint(args.base_url), read_key(args.key_env)

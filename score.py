@@ -727,11 +727,13 @@ ANSWER_FIELDS: Fields = {
     "citations": optional(("an object", lambda v: isinstance(v, dict))),
 }
 LAYOUT = "NAME/QUESTION.md or NAME/QUESTION.ATTEMPT.txt"
+FIRST_NAMES = ("ad", "adi", "adiniz", "first name")
+SURNAMES = ("soyad", "soyadi", "soyadiniz", "last name")
 # Column names a spreadsheet may use, folded ("question_id" is "questionid" then), the more telling first.
 COLUMNS = {
     "question_id": ("questionid", "question id", "soruid", "soru id", "soru no", "soruno", "soru numarasi", "soru", "question", "id"),
     "answer": ("answer", "cevap", "yanit", "response", "cevabiniz", "yanitiniz"),
-    "model": ("model", "ogrenci", "student", "ad soyad", "adi soyadi", "adiniz soyadiniz", "isim", "name", "ad", "ogrenci no",
+    "model": ("model", "ogrenci", "student", "ad soyad", "adi soyadi", "adiniz soyadiniz", "isim", "name", *FIRST_NAMES, "ogrenci no",
               "ogrenci numarasi", "numara", "kullanici adi", "username", "e-posta adresi", "email address", "email"),
     "attempt": ("attempt", "deneme"),
     "status": ("status", "durum"),
@@ -872,10 +874,14 @@ def _csv_rows(path: Path, questions: Mapping[str, Row], problems: list[str]) -> 
     sheet = _read_sheet(path)
     _, header = next(sheet, (0, []))
     columns = _columns(header)
+    names = [fold(name) for name in header]
+    surname = next((place for place, name in enumerate(names) if name in SURNAMES), None)
+    if "model" not in columns or names[columns["model"]] not in FIRST_NAMES:
+        surname = None
     wide = {place: question for place, name in enumerate(header) if (question := _question_of(name, questions))}
     is_long = {"question_id", "answer"} <= columns.keys()
     if not is_long:
-        _check_wide(path, header, columns, wide)
+        _check_wide(path, header, {*wide, columns.get("model"), surname}, wide)
     for line, cells in sheet:
         where = f"{path}:{line}"
         if any(cells[len(header):]):
@@ -891,7 +897,7 @@ def _csv_rows(path: Path, questions: Mapping[str, Row], problems: list[str]) -> 
         elif not row.get("model"):
             problems.append(f"{where}: has no student; expected a name in a column such as Öğrenci, Ad Soyad, student or name")
         else:
-            student = row["model"]
+            student = row["model"] if surname is None else f"{row['model']} {cells[surname]}"
             for place, question_id in wide.items():
                 yield f"{where} ({student}, {question_id})", {"model": student, "question_id": question_id, "answer": cells[place]}
 
@@ -906,13 +912,13 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         for cells in reader:
-            if any(cells := [cell.strip() for cell in cells]):
+            if any(cells := [cell.strip() for cell in cells]) and cells[0] != "sep=":        # Excel's hint of the separator
                 yield reader.line_num, cells
     except csv.Error as error:
         raise InputError(f"{path}:{reader.line_num}: not CSV ({error})") from None
 
 
-def _check_wide(path: Path, header: Sequence[str], columns: Mapping[str, int], wide: Mapping[int, str]) -> None:
+def _check_wide(path: Path, header: Sequence[str], used: Container[int | None], wide: Mapping[int, str]) -> None:
     """Refuse a sheet without questions or with one in two columns; say which columns are left out."""
     if not header:
         raise InputError(f"{path}: is empty; expected a header and a row for each answer or student")
@@ -922,7 +928,6 @@ def _check_wide(path: Path, header: Sequence[str], columns: Mapping[str, int], w
     for question_id, times in Counter(wide.values()).items():
         if times > 1:
             raise InputError(f"{path}:1: {times} columns are for question {question_id}; expected one")
-    used = {*wide, columns.get("model")}
     if unused := [name for place, name in enumerate(header) if name and place not in used]:
         say(f"{path}: notice: these columns are no question and were left out: {', '.join(unused)}")
 
@@ -2905,6 +2910,7 @@ TRIES = 3                                   # so many unusable replies make a ve
 DEADLINE = 300.0                            # seconds a request may take, retries included
 BACKOFF = 1.0                               # seconds before the first new try; twice as long each time, and some jitter
 LONGEST_PAUSE = 60.0
+LONGEST_REPLY = 2**24                       # bytes; a server gone astray may send without end
 TRANSIENT = (408, 409, 425, 429)            # and all from 500
 FATAL = {
     401: "the key was refused; check the key in {env}",
@@ -3099,7 +3105,11 @@ class Service:
         try:
             connection.request("POST", path, raw, headers)
             response = connection.getresponse()
-            data = response.read()
+            data = b""
+            while piece := response.read(65536):
+                data += piece
+                if len(data) > LONGEST_REPLY:
+                    raise http.client.HTTPException(f"a reply of more than {LONGEST_REPLY} bytes")
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             hung_up = isinstance(error, (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError))
@@ -4098,7 +4108,7 @@ class Rows:
         number, before = self.numbers[kind_key(row, wording)], kept.cells[at]
         if before:
             self.replaced[row["model"]] += 1
-        if not before or row["verdict"] is not None or self.kinds[before].verdict is None:
+        if row["verdict"] is not None or self.kinds[before].verdict is None:
             kept.cells[at] = number
 
     def _meet(self, row: Row) -> list[str]:
@@ -4684,7 +4694,7 @@ def steps_of(rows: Verdicts) -> dict[tuple[Any, ...], set[tuple[str, Any]]]:
     found: dict[tuple[Any, ...], set[tuple[str, Any]]] = {}
     for key, row in rows.items():
         if row["dimension"] in DIMENSIONS:
-            flagged = row["verdict"] is None and row.get("flagged") and row["suite"] == "irac"          # counts as a FAIL
+            flagged = row["verdict"] is None and row.get("flagged")          # counts as a FAIL
             found.setdefault(key[1:4], set()).add((row["dimension"], "FAIL" if flagged else row["verdict"]))
     return found
 
@@ -5156,11 +5166,16 @@ def cmd_agree(args: argparse.Namespace) -> int:
     """Measure the agreement of two judges, or of a judge and a person, on the same answers."""
     (name_a, a), (name_b, b) = (read_judge(name, judge)
                                 for name, judge in zip((args.first, args.second), args.judges or (None, None), strict=True))
+    suites = sorted({row["suite"] for rows in (a, b) for row in rows.values()})
     # What code decided is no judgement; in suite iik all of it is, and compared.
     a, b = ({key: row for key, row in rows.items() if row["suite"] == "iik" or row.get("by") not in ("code", "missing")}
             for rows in (a, b))
     names = (name_a, name_b) if name_a != name_b else (f"{name_a} (1)", f"{name_b} (2)")
-    show([agree_board(a, b, names)], args.format)
+    boards = []
+    for suite in suites:
+        first, second = ({key: row for key, row in rows.items() if row["suite"] == suite} for rows in (a, b))
+        boards.append(agree_board(first, second, names))
+    show(boards, args.format)
     return 0
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import hashlib
 import json
 import re
@@ -25,11 +26,11 @@ DIMENSIONS = ("issue", "rule", "application", "conclusion", "hygiene")
 
 class JudgeServer(MockServer):
     """A MockServer that can also speak TLS (`certificate`: a PEM file with key) and drip: `fault="drip"` sends a good reply's body a byte
-    every 50 ms, `fault="drip-head"` the same with header lines that never end."""
+    every 50 ms, `fault="drip-head"` the same with header lines that never end; `fault="flood"` sends a body without end, as fast as it is taken."""
 
     def __init__(self, script: Script, certificate: Path | None = None) -> None:
         super().__init__(script)
-        self.connections = 0
+        self.connections = self.flooded = 0
         self._http.socket.listen(256)
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -50,6 +51,13 @@ class JudgeServer(MockServer):
                 super().setup()
 
             def answer(self, reply: Reply) -> None:
+                if reply.fault == "flood":
+                    self.close_connection = True
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+                    with contextlib.suppress(OSError):              # until the client has had enough
+                        while not server._over.is_set():
+                            server.flooded += self.wfile.write(b" " * 2**20)
+                    return
                 if not reply.fault.startswith("drip"):
                     super().answer(reply)
                     return

@@ -219,6 +219,15 @@ def test_a_wide_spreadsheet_as_form_tools_export_it(data, tmp_path, heads, encod
     assert "left out: Zaman damgası" in said
 
 
+def test_first_name_and_surname_in_two_columns_and_the_line_that_excel_wants_first(data, tmp_path):
+    path = tmp_path / "form.csv"
+    path.write_bytes(b"sep=;\r\n" + sheet([["Adı", "Soyadı", "Soru 1"], ["Ayşe", "Işık", RIGHT], ["Ayşe", "Kaya", HALF]]))
+    assert scored(data, path)[0] == {"Ayşe Işık": full(100, 0, 0), "Ayşe Kaya": full(50, 0, 0)}
+    path.write_bytes(sheet([["Ad Soyad", "Soyad", "Soru 1"], ["Ayşe Işık", "Işık", RIGHT]]))
+    models, said = scored(data, path)
+    assert models == {"Ayşe Işık": full(100, 0, 0)} and "left out: Soyad" in said
+
+
 def test_blank_rows_of_a_spreadsheet_are_no_students(data, tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"\r\n" + sheet([*LONG, ["", "", ""], ["  "]]))

@@ -234,6 +234,15 @@ def test_kategori_agreement_is_weighted_kappa_and_its_direction(agreed):
     assert (found["false_pass"], found["false_fail"]) == (1, 0)
 
 
+def test_a_file_of_two_suites_gives_a_board_for_each(tmp_path):
+    for judge, scores in (("x", [0, 1]), ("y", [0, 2])):
+        graded = [row for n, s in enumerate(scores) for row in grades("m", f"k{n}", {judge: (s, False, False)})]
+        write_jsonl(tmp_path / f"{judge}.jsonl", [*judged(judge, "PPF"), *graded])
+    irac, kategori = told("agree", tmp_path / "x.jsonl", tmp_path / "y.jsonl")
+    assert (irac["groups"]["all"]["n"], irac["groups"]["all"]["agreement"]) == (3, 100)
+    assert (kategori["groups"]["all"]["n"], kategori["groups"]["all"]["agreement"]) == (2, 50)
+
+
 def test_iik_agreement_of_the_two_rules_of_matching(tmp_path):
     data = write_jsonl(tmp_path / "iik.jsonl", IIK)
     answers = write_jsonl(tmp_path / "x.jsonl", [{"question_id": 1, "model": "m", "answer": "on üç gün, mazeret"}])

@@ -375,6 +375,12 @@ def test_each_reference_answer_scores_100_with_no_false_marker(tmp_path, match):
 
 
 @pytest.mark.parametrize("question", BANK, ids=lambda q: str(q["id"]))
+def test_to_repeat_the_question_finds_no_fact_and_no_marker(question):
+    result = score.match_turkish(score.fact_sheet(question), score.fold(question["soru"]))
+    assert (any(result.found), result.asserted) == (False, [])
+
+
+@pytest.mark.parametrize("question", BANK, ids=lambda q: str(q["id"]))
 def test_each_fact_stands_in_one_sentence_without_which_it_is_lost(question):
     sheet = score.fact_sheet(question)
     sentences = re.split(r"(?<=[.!?])\s+(?=[A-ZÇĞİÖŞÜ])", question["referans_cevap"])

@@ -397,6 +397,15 @@ def test_a_reply_that_drips_is_ended_by_the_deadline_while_others_go_on(fault: s
     assert seconds < 10
 
 
+def test_a_reply_without_end_is_left_before_it_fills_the_memory() -> None:
+    reply = lambda request: Reply(fault="flood") if b"k0" in request.raw else Reply(body=PASS)  # noqa: E731
+    with JudgeServer(reply) as server:
+        rows = {row["criterion_id"]: row for row in judge_calls(server.url, 3, 2, deadline=0.5)}
+        asked = sum(b"k0" in request.raw for request in server.requests)
+    assert [rows[f"k{n}"]["verdict"] for n in range(3)] == [None, "PASS", "PASS"] and "more than" in rows["k0"]["reason"]
+    assert server.flooded <= asked * (score.LONGEST_REPLY + 2**25)     # what is on its way in the sockets included
+
+
 # -- TLS --
 
 
