@@ -14,8 +14,16 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_doctests_of_the_scorer_hold():
-    assert doctest.testmod(score).failed == 0 and doctest.testmod(score).attempted > 30
+EXAMPLES = [found for found in doctest.DocTestFinder().find(score) if found.examples]
+
+
+def test_the_scorer_has_examples():
+    assert len(EXAMPLES) > 30
+
+
+@pytest.mark.parametrize("found", EXAMPLES, ids=lambda found: found.name.removeprefix("score."))
+def test_an_example_of_the_scorer_holds(found):
+    assert doctest.DocTestRunner().run(found).failed == 0
 
 
 def test_doctests_of_the_runner_hold():

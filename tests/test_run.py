@@ -814,12 +814,6 @@ def test_header_lists_the_sections_and_names_the_statuses() -> None:
     assert "import score" not in source and source.startswith("#!/usr/bin/env python3\n# /// script\n")
 
 
-def test_doctests() -> None:
-    import doctest
-
-    assert doctest.testmod(run).failed == 0
-
-
 def test_threads_do_not_outlive_a_run(data: Path, tools: Path) -> None:
     before = threading.active_count()
     one(data, [chat("", tool_calls=[call("ara", {"q": "a"})]), chat("Bitti.")], "--tools", str(tools))
