@@ -100,7 +100,16 @@ def test_requests_are_in_the_openai_batch_form_and_blind(run: Any, tmp_path: Pat
         assert (line["method"], line["url"]) == ("POST", "/v1/chat/completions")
         assert set(line["body"]) == {"model", "messages", "temperature", "max_tokens"}
         assert len(line["custom_id"]) <= 64             # Together's limit
+        assert "Unsurlar:\n1. " in prompt(line["body"])
     assert "attempt" not in (tmp_path / "b.jsonl").read_text(encoding="utf-8") and not (tmp_path / "k.jsonl").exists()
+
+
+def test_a_request_gives_the_reference_or_says_there_is_none(run: Any, tmp_path: Path) -> None:
+    question = {**QUESTIONS[0], "criteria": [{**c, "reference": text} for c, text in zip(QUESTIONS[0]["criteria"], ("TBK m. 344/1", "", None), strict=True)]}
+    question["criteria"][2].pop("reference")
+    run("--batch-out", tmp_path / "b.jsonl", questions=[question, QUESTIONS[1]], answers=ANSWERS[:1])
+    told = [prompt(line["body"]).rpartition("Dayanak: ")[2] for line in read_jsonl(tmp_path / "b.jsonl")]
+    assert told == ["TBK m. 344/1", "-", "-"]
 
 
 def test_ids_do_not_tell_the_model_and_are_the_same_in_every_run(run: Any, tmp_path: Path) -> None:

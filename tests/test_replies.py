@@ -115,10 +115,15 @@ def test_an_object_inside_a_broken_one_is_no_verdict(content: str) -> None:
 
 @pytest.mark.parametrize(("elements", "expected", "ticks"), [
     ([True, True], "PASS", [True, True]), ([True, False], "FAIL", [True, False]), (None, "PASS", None), ([True], "PASS", None),
-    ([True, True, False], "FAIL", None), (["true", "false"], "FAIL", None), ([1, 0], "FAIL", None), ("evet", "PASS", None)])
+    ([True, True, False], "FAIL", None), (["true", "false"], "FAIL", None), ([1, 0], "FAIL", None), ([True, "x"], "PASS", None), ("evet", "PASS", None)])
 def test_pass_needs_the_word_and_no_false_element(elements: Any, expected: str, ticks: list[bool] | None) -> None:
     reading = score.read_verdict([None, None], "", json.dumps({"elements": elements, "verdict": "PASS"}))
     assert reading is not None and (reading["verdict"], reading["elements"]) == (expected, ticks or [None, None])
+
+
+def test_an_object_right_after_another_brace_is_read_and_a_reply_of_braces_is_given_up() -> None:
+    assert read('{{"elements": [true], "verdict": "PASS"}}') == "PASS"
+    assert read("{ " * 99 + '{"verdict": "PASS"}') == "PASS" and read("{ " * 100 + '{"verdict": "PASS"}') is None
 
 
 def test_fail_with_all_elements_true_is_fail() -> None:

@@ -241,6 +241,13 @@ def test_intervals_and_groups_are_of_no_more_models_than_said(monkeypatch):
         assert [s.figures["interval"] for s in scored] == [interval] * few and moved == shift
 
 
+def test_figures_by_question_are_of_no_more_models_than_said(monkeypatch, report):
+    monkeypatch.setattr(score, "INTERVALS_UP_TO", 2)
+    for models in (["A", "B"], ["A", "B", "C"]):
+        found = report([row for m in models for row in attempt(m, "qa", 1, "PPPP")])["models"]
+        assert [bool(m["by_question"]) for m in found] == [len(models) == 2] * len(models)
+
+
 def test_verdicts_that_were_made_anew_are_not_counted_as_mixed(report):
     old = [{**row, "template": "t0"} for row in attempt("A", "qa", 1, "PPPP")]
     assert "judge instructions" not in "\n".join(report([*old, *attempt("A", "qa", 1, "PPPP")])["notes"])

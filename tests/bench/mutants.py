@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCTESTS = "tests/test_docs.py::test_doctests_of_the_scorer_hold"
+DOCTESTS = "tests/test_docs.py::test_an_example_of_the_scorer_holds"
 SECTIONS = {  # the rules, and the tests that speak for them
     "Turkish text": [DOCTESTS, "tests/test_text.py", "tests/test_facts.py"],
     "Statistics": [DOCTESTS, "tests/test_statistics.py", "tests/test_published.py"],
