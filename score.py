@@ -1171,7 +1171,7 @@ AMOUNT_IN_LIST = lazy(r"\d{1,3}(?:\.\d{3})+(?:,\d\d)?|\d{2,9}")
 AMOUNT_LIST = lazy(rf"(?<=[\s(])(?:(?:{AMOUNT_IN_LIST.pattern})(?:,\s|\sve\s)){{1,6}}$")
 ROUND = lazy(r"\d+\s(bin|milyon|milyar)\b")
 AGAIN = lazy(r"(?:'[a-z]{1,5})?\s?\(\s?(?:yalniz\s)?")  # "yüz elli bin Türk lirası (150.000 TL)"
-SHARE = lazy(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*)?(?![a-z])")  # "üçte ikisi"
+SHARE = lazy(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*|[dt][ae]n|[ae])?(?![a-z])")  # "üçte ikisi"
 ARITHMETIC = "[=x+×]"
 FRACTION = lazy(r"(?!(?:19|20)\d\d/)(?P<part>\d{1,5})/(?P<whole>\d{1,5})(?![\d/%]|\.\d)")
 SHARE_AFTER = lazy(r"'(?:[sn]?[iu](?!nc)|l[iu]k|[sn]?[ae]r\s(?:pay|hisse))"
@@ -1190,7 +1190,7 @@ DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=s
         rf"|(?P<d2>\d{{1,2}})[\s./-]{{1,3}}(?P<month>{MONTH})[\s.,/-]{{1,3}}(?P<y2>\d{{4}})"
         r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d))(?!\d)")
 UNNAMED_DATE = re.sub(r"\?P<\w+>", "?:", DATE.replace("(?P=sep)", "[./-]"))  # for use inside other patterns
-DASH_DIGITS = (r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|[a-z]{1,4}\b(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
+DASH_DIGITS = (r"(?:\s?[-/]\s?(?:(?!\d\d\.\d\d\.\d{4})\d[\w.]{0,24}|[a-z]{1,4}\b(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
                r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?|\.)?\(\w[\w./ -]{0,38}\)\.?"
                r"|(?<=[a-z])\s\d{1,4}(?:/\d{1,2})?(?=\s?-\s?\d))")  # "KVK 12-1368"
 SHAPES = lazy("|".join((
