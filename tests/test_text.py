@@ -303,6 +303,21 @@ def test_amounts_are_read_the_turkish_way(wanted, texts_and_found):
     assert {text: found(wanted, text) for text in texts_and_found} == texts_and_found
 
 
+@pytest.mark.parametrize(("token", "value"), [("2.700.000.00", 2700000), ("1" * 200, int("1" * 200)), ("1" * 201, None), ("12.50", Fraction(25, 2))])
+def test_a_number_in_digits(token, value):
+    assert score.digits_value(token) == value
+
+
+@pytest.mark.parametrize(("words", "numbers"), [
+    ("yirmi otuz", [20, 30]), ("on bir iki", [11, 2]), ("üç yüz", [300]), ("on yüz", [10, 100]), ("bir yüz", [1, 100]), ("dokuz yüz", [900]), ("yüz yüz", [100, 100]),
+    ("yüz on", [110]), ("iki bin üç bin", [2003, 1000]), ("bin bin", [1000, 1000]),
+    ("5 bir", [5, 1]), ("bir buçuk bir", [Fraction(3, 2), 1]), ("bin buçuk", [1000, "bucuk"]), ("milyar", ["milyar"]), ("bir milyar", [1000000000]), ("yüz bir yüz", [101, 100]),
+])
+def test_number_words_in_a_row(words, numbers):
+    """The longest number that the words form in their order; the rest begins another."""
+    assert score.read_numbers(score.fold(words).split()) == numbers
+
+
 # -- Denial --
 
 
