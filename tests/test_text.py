@@ -318,6 +318,13 @@ def test_number_words_in_a_row(words, numbers):
     assert score.read_numbers(score.fold(words).split()) == numbers
 
 
+def test_numbers_that_look_alike_and_phrases_without_one():
+    assert score.count(score.fold("üçbirde iki")) == "ucbirde 2"        # two numbers in one word name no parts
+    assert found("2,5 gün", "2,5 gün içinde") and not found("2,5 gün", "5 gün içinde")
+    assert found("Türk lirası", "5 Türk lirası öder")
+    assert score.hits(score.phrase(""), "abc") == []
+
+
 # -- Denial --
 
 
