@@ -7,8 +7,8 @@
 
     python run.py --data data/irac.jsonl --model MODEL --base-url URL -o answers.jsonl
 
-Any OpenAI-compatible server will do. The key is read from the environment; a server
-without keys needs none. Each question is asked three times, word for word as it stands
+Any OpenAI-compatible server will do. The key is read from the environment
+(OPENAI_API_KEY, or --key-env NAME); a server without keys needs none. Each question is asked three times, word for word as it stands
 in the data, with 20 minutes an attempt (tools and waiting included) and 16,000 output
 tokens a request. Run the same command again and only what is missing is asked.
 
@@ -465,8 +465,8 @@ def count(record: Attempt, reply: Json) -> None:
     details = [as_object(usage.get(name)) for name in ("prompt_tokens_details", "completion_tokens_details")]
     numbers = {**details[0], **details[1], **usage}
     for name in ("prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "reasoning_tokens"):
-        if isinstance(numbers.get(name), int):
-            record.usage[name] = record.usage.get(name, 0) + numbers[name]
+        if type(number := numbers.get(name)) is int and number < 10**15:
+            record.usage[name] = record.usage.get(name, 0) + number
     if isinstance(cost := usage.get("cost"), (int, float)) and abs(cost) < 1e15:  # more would overflow the sum
         record.cost = (record.cost or 0) + cost
     record.served = {name: reply.get(name) for name in ("model", "provider", "system_fingerprint")}
@@ -769,6 +769,7 @@ async def ask_all(plan: Plan, url: str, key: str, jobs: list[tuple[Question, int
             say(f"{done}/{len(jobs)} attempts, about {left:.1f} min left", passing=done < len(jobs))
             if [r["status"] for r in answers.new[-ERRORS_IN_A_ROW:]] == ["error"] * ERRORS_IN_A_ROW:
                 raise UserError(f"{ERRORS_IN_A_ROW} attempts in a row failed, the last with {row['error']}")
+        service.proven.set()  # nothing is left to wait for
 
     waits = [0.0] + [HEAD_START] * (min(plan.concurrency, len(jobs)) - 1)
     workers = [asyncio.create_task(worker(wait)) for wait in waits]

@@ -288,7 +288,7 @@ to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # JSON a
 
 def write_whole(path: Path, text: str | Iterable[str]) -> None:
     """Write a file, given whole or in parts, whole or not at all. A pipe or a device (/dev/null) is written to, never
-    replaced."""
+    replaced. What a killed writer left over ten minutes ago is removed."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     parts = [text] if isinstance(text, str) else text
     try:
@@ -586,7 +586,8 @@ STRETCH = lazy(rf"[^a-z\d] ?(?:{NUMBER_WORD}|\d(?<!\d[.,/]\d))[^ ]*"
 # How a stretch comes to be compared by value: read top to bottom, each line rewrites it for the next.
 COUNTING: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (lazy(r"(?<=\d)(?=(?:gun|hafta|ay|yil|tl)(?![a-z]))"), " "),                                          # "3gün"
-    (lazy(rf"\b\d{{1,3}}(?: \d{{3}})+(?=(?:,\d+)? ?(?:{ANY_MONEY}))"), lambda m: m[0].replace(" ", "")),   # "690 000 TL"
+    (lazy(rf"\b(?:\d\d?|(?<!\b\d )(?<!\b\d\d )(?<!\b\d\d\d )\d{{3}})(?: \d{{3}})+(?=(?:,\d+)? ?(?:{ANY_MONEY}))"),
+     lambda m: m[0].replace(" ", "")),   # "690 000 TL"
     (lazy(rf"\b(yuzde|binde|(?:{WORDS}|\d+)[dt][ae]) ({WORDS}(?: (?!{WORDS}[dt][ae] (?:{WORDS}|\d)){WORDS})*)"
           rf"(?=[a-z])(s?{CASES}{IS})(?![a-z])"), r"\1 \2'\3"),                                            # "yüzde onu"
     (lazy(rf"(?<![a-z\d])(?<!\d[.,/]){NUMBER_TOKEN}(?: {NUMBER_TOKEN})*(?![a-z\d]|[.,/]\d)"),
@@ -597,7 +598,7 @@ COUNTING: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (lazy(rf"(?:‰|\bbinde) ?({VALUE})"), r"‰\1"),
     (lazy(rf"\b({WORDS}|\d+)[dt][ae] (\d+)"), lambda m: _part_of_parts(m)),                               # "üçte iki"
     *[(lazy(rf"[{sign}] ?({VALUE})"), rf"\1 {unit}") for sign, unit in (("₺", "tl"), ("$", "usd"), ("€", "eur"))],
-    *[(lazy(rf"({VALUE}) ?(?:{names.replace('$', '[$]')})"), rf"\1 {unit}") for unit, names in MONEY.items()],
+    *[(lazy(rf"(?<!\d)({VALUE}) ?(?:{names.replace('$', '[$]')})"), rf"\1 {unit}") for unit, names in MONEY.items()],
 ]
 
 
@@ -688,6 +689,7 @@ CLAUSE_END = lazy(r"[.,;:!?](?!\d)| (?:ama|ancak|fakat|oysa|ise) ")
 ONLY = lazy(r"\b(?:sadece|yalniz|yalnizca|salt|tek basina)\b")
 NEGATIVE_VERB = lazy(r"[a-z]*m[ae]z(?:l[ae]r|d[iu]|s[iu]n(?:[iu]z)?)?(?:d[iu]r)?$")      # or the ending of one
 QUESTION = lazy(r"m[iu](?:d[iu]r|y[a-z]+|s[iu]n[a-z]*)?$")
+JOIN = lazy(r"(?:ve|olup|oldug[a-z]+|gecmeden)$")           # what follows is said of something else
 # Nouns and adjectives in -maz, -mez: they deny nothing.
 NOT_VERBS = lazy("tasinmaz|dokunulmaz|kacinilmaz|vazgecilmez|degismez|yadsinmaz|tartisilmaz|itirazsiz|cekilmez|bolunmez|"
                  "onulmaz|inanilmaz|olmazsa|tukenmez|sasmaz|yilmaz|korkmaz|donmez|solmaz|gorunmez|bitmez")
@@ -704,9 +706,10 @@ def is_denied(hit: Hit) -> bool:
     [True, True, True, False, False, False]
     """
     before = re.split(r"[.;:!?]", hit.text[max(0, hit.start - 200):hit.start])[-1]
-    rest = re.split(r"(?![a-z])", hit.text[hit.end:hit.end + 80], maxsplit=1)        # of the phrase's last word; after it
+    after = re.sub(r"(?<=m[ae]z) ise\b", "se", hit.text[hit.end:hit.end + 80])
+    rest = re.split(r"(?![a-z])", after, maxsplit=1)        # of the phrase's last word; after it
     words = [rest[0], *re.findall(r"[a-z]+", CLAUSE_END.split(rest[-1], maxsplit=1)[0]), "", "", ""]
-    for word, following in itertools.pairwise(words[:4]):
+    for word, following in itertools.pairwise(words[:2] if JOIN.match(words[1]) else words[:4]):
         if word.startswith("degil") or (NEGATIVE_VERB.match(word) and not NOT_VERBS.match(word)):
             return not QUESTION.match(following) and not ONLY.search(before)
     return False
@@ -890,6 +893,8 @@ def _csv_rows(path: Path, questions: Mapping[str, Row], problems: list[str]) -> 
             continue
         cells += [""] * (len(header) - len(cells))
         row: Row = {field: cells[place] for field, place in columns.items() if cells[place]}
+        if surname is not None and "model" in row:
+            row["model"] = f"{row['model']} {cells[surname]}".strip()
         if is_long:
             if is_number(row.get("attempt", "")):
                 row["attempt"] = int(row["attempt"])
@@ -897,7 +902,7 @@ def _csv_rows(path: Path, questions: Mapping[str, Row], problems: list[str]) -> 
         elif not row.get("model"):
             problems.append(f"{where}: has no student; expected a name in a column such as Öğrenci, Ad Soyad, student or name")
         else:
-            student = row["model"] if surname is None else f"{row['model']} {cells[surname]}"
+            student = row["model"]
             for place, question_id in wide.items():
                 yield f"{where} ({student}, {question_id})", {"model": student, "question_id": question_id, "answer": cells[place]}
 
@@ -992,15 +997,15 @@ LAWS = {  # abbreviation: (number, full name without "Kanunu", folded)
     "HUAK": ("6325", "hukuk uyusmazliklarinda arabuluculuk"), "İMK": ("7036", "is mahkemeleri"), "Anayasa": ("2709", ""), "AİHS": ("", ""),
 }
 SPELLINGS = {"AY": "Anayasa", "Anayasası": "Anayasa", "MK": "TMK", "eBK": "BK"}  # further abbreviations
-OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK",
-               "medeni": "TMK", "kdv": "KDVK", "otv": "ÖTVK"}
+OTHER_NAMES = {"avrupa insan haklari sozlesmesi": "AİHS", "insan haklari sozlesmesi": "AİHS", "icra iflas": "İİK", "medeni": "TMK", "kdv": "KDVK",
+               "otv": "ÖTVK"}
+CAPITALS_ONLY = ("HK", "BK", "AY", "MK", "FKK", "İMK")  # in small letters these are other words ("hk.", "ay")
 NOT_LAWS = (  # their articles are not labelled
     "(?<!haklari )sozlesme", "sartname", "protokol", "yonetim plan", "direktif", "genelge", "kararname", "khk",
-    "taahhutname", "gdpr", "sirkuler", "police", "tuzug", "tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele",
-    "vasiyetname", "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
+    "taahhutname", "gdpr", "sirkuler", "police", "tuzug", "tutanag(?:in)?in(?![a-z])", "yonerge", "mukavele", "vasiyetname",
+    "vakif sened", r"karar(?:lar)?i?'?n?in(?![a-z])")
 MONTHS = ("ocak", "subat", "mart", "nisan", "mayis", "haziran", "temmuz", "agustos", "eylul", "ekim", "kasim", "aralik")
-PERIODS = {"is gun": "iş günü", "isgun": "iş günü", "gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl",
-           "sene": "yıl"}
+PERIODS = {"is gun": "iş günü", "isgun": "iş günü", "gun": "gün", "hafta": "hafta", "ay": "ay", "yil": "yıl", "sene": "yıl"}
 CURRENCIES = {
     "TL": r"tl|try|turk liras[a-z]*|lira(?!z)[a-z]*|¤",
     "USD": r"usd|(?:amerikan |abd )?dolar[a-z]*|\$",
@@ -1011,32 +1016,29 @@ ORDINALS = {"birinci": 1, "ikinci": 2, "ucuncu": 3, "dorduncu": 4, "besinci": 5,
 ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "x": 10, "xi": 11, "xii": 12}
 
 ORDINAL = rf"(?:(?:on|yirmi|otuz|kirk)\s?)?(?:{'|'.join(ORDINALS)})"
-CHAMBER = rf"(?:\d{{1,2}}\s?\.?(?:'?[iu]?nc[iu])?|{ORDINAL})\s*"
-CHAMBER_NO = lazy(rf"\d+|{ORDINAL}")
+CHAMBER = rf"(?P<n>\d{{1,2}}(?!\d)\s?\.?(?:'?[iu]?nc[iu])?|{ORDINAL})\s*"
 HUKUK, CEZA = r"(?:hukuk daire|h\s?\.?\s?d\b)", r"(?:ceza daire|c\s?\.?\s?d\b)"
 BAM, BIM = r"(?:bolge adliye mahkemesi(?:'?nin)?|bam\b)[\s,]*", r"(?:bolge idare mahkemesi(?:'?nin)?|bim\b)[\s,]*"
-IBK = r"ictiha[dt][a-z]* birlestirme "
+IBK = r"(?:yargitay )?ictiha[dt][a-z]* birlestirme "
 CITY = r"(?:[a-z]+\s)?"
 DOTTED = r"\.?".join  # "hgk", "h.g.k"
-# Name in the norm ("": an office that is no court): how texts write it, endings apart; {city} is the capitalised word before
-# it, {n} the number in it. "Yargıtay" or "Danıştay" before another name is part of that.
-COURTS = {
+COURTS = {  # name in the norm ("": an office that is no court): how texts write it, endings apart; {city} is the capitalised word before
     "{city} BAM {n}. HD": BAM + CITY + CHAMBER + HUKUK,
     "{city} BAM {n}. CD": BAM + CITY + CHAMBER + CEZA,
     "{city} BİM {n}. VDD": BIM + CHAMBER + r"(?:vergi dava daire|v\.?d\.?d\b)",
     "{city} BİM {n}. İDD": BIM + CHAMBER + r"(?:idar[ei] dava daire|i\.?d\.?d\b)",
     "{city} BAM": BAM,
     "{city} BİM": BIM,
-    "Danıştay VDDK": r"vergi dava daireleri (?:genel )?kurul|(?:d\.?)?v\.?d\.?d\.?g?\.?k\b",
-    "Danıştay İDDK": r"idari dava daireleri (?:genel )?kurul|(?:d\.?)?i\.?d\.?d\.?g?\.?k\b",
+    "Danıştay VDDK": r"(?:danistay )?vergi dava daireleri (?:genel )?kurul|(?:danistay )?(?:d\.?)?v\.?d\.?d\.?g?\.?k\b",
+    "Danıştay İDDK": r"(?:danistay )?idari dava daireleri (?:genel )?kurul|(?:danistay )?(?:d\.?)?i\.?d\.?d\.?g?\.?k\b",
     "Danıştay {n}. D.": r"(?:danistay(?:'[a-z]+)?|dan|dn|d)\b\.?\s*(?:dairesi\s*:\s*|\(kapatilan\)\s)?" + CHAMBER + r"(?:daire|d\b)",
-    "Yargıtay {n}. HD": "y?" + CHAMBER + HUKUK,
-    "Yargıtay {n}. CD": "y?" + CHAMBER + CEZA,
-    "Yargıtay İBBGK": IBK + r"buyuk genel kurul|yargitay\s(?:dairesi\s*:\s*)?buyuk genel kurul|y?" + DOTTED("ibbgk") + r"\b",
-    "Yargıtay İBHGK": IBK + r"hukuk genel kurul|y?" + DOTTED("ibhgk") + r"\b",
-    "Yargıtay İBK": IBK + r"karar|y?" + DOTTED("ibk") + r"\b",
-    "Yargıtay HGK": "hukuk genel kurul|y?" + DOTTED("hgk") + r"\b",
-    "Yargıtay CGK": "ceza genel kurul|y?" + DOTTED("cgk") + r"\b",
+    "Yargıtay {n}. HD": r"(?:y\.?\s?)?" + CHAMBER + HUKUK,
+    "Yargıtay {n}. CD": r"(?:y\.?\s?)?" + CHAMBER + CEZA,
+    "Yargıtay İBBGK": IBK + r"buyuk genel kurul|yargitay\s(?:dairesi\s*:\s*)?buyuk genel kurul|(?:y\.?)?" + DOTTED("ibbgk") + r"\b",
+    "Yargıtay İBHGK": IBK + r"hukuk genel kurul|(?:y\.?)?" + DOTTED("ibhgk") + r"\b",
+    "Yargıtay İBK": IBK + r"karar|(?:y\.?)?" + DOTTED("ibk") + r"\b",
+    "Yargıtay HGK": r"(?:yargitay )?hukuk genel kurul|(?:y\.?)?" + DOTTED("hgk") + r"\b",
+    "Yargıtay CGK": r"(?:yargitay )?ceza genel kurul|(?:y\.?)?" + DOTTED("cgk") + r"\b",
     "AİHM": r"avrupa insan haklari mahkemesi|" + DOTTED("aihm") + r"\b",
     "Askeri Yüksek İdare Mahkemesi": r"askeri yuksek idare mahkemesi",
     "AYM": r"anayasa mahkemesi|" + DOTTED("aym") + r"\b",
@@ -1045,7 +1047,7 @@ COURTS = {
     "KİK": r"kamu ihale kurul|" + DOTTED("kik") + r"\b",
     "": r"icra (?:ve iflas )?(?:dairesi|mudurlug|md\b)|[a-z]*savcilig|cbs\b|noter"
         r"|arabulucu[a-z]*(?=\s(?:[a-z]+\s){0,2}(?:tutana|belge|dosya|basvuru|buro|no|numara|sayi|\d))|sigorta tahkim|hakem heyet",
-    "{n}. D.": CHAMBER + "daire",  # of the court named last
+    "{n}. D.": rf"(?=\d+\.|[a-z]){CHAMBER}daire",  # of the court named last
     "Yargıtay": r"yargitay",
     "Danıştay": r"danistay",
 }
@@ -1061,7 +1063,7 @@ SECOND_WORDS = "anadolu|bati|dogu|merkez"  # "İstanbul Anadolu", "Ankara Batı"
 SPACES, HYPHENS = "\t\r\x0b\x0c\u00a0*`_", "–—"
 UNUSUAL = lazy("[<&\u00ad\u0300-\u036f\u02bc\u2000-\u2012\u2015\u2028-\u202f\u2032\u2060-\u2064\u20ba\u2150-\u215e\u2212\u3000\ufeff]")
 UNUSUAL_PART = lazy(rf"</?[a-zA-Z][^<>]{{0,200}}>|&(?:#\d{{1,6}}|#[xX][\da-fA-F]{{1,5}}|[a-zA-Z]{{2,8}});|{UNUSUAL.pattern}")
-ADDRESS_PART = lazy(r"(?:https?://|www\.)[^\s<>()\[\]\"]+|\.(?:com|org|net|gov|edu|tr)/[^\s<>()\[\]\"]+")
+ADDRESS_PART = lazy(r"(?:https?://|www\.)[^\s<>()\[\]\"]+|(?<=\w)\.(?:com|org|net|gov|edu|tr)(?:\.tr)?/[^\s<>()\[\]\"]+")
 SIGNS = {"\u02bc": "'", "\u2032": "'", "\u20ba": "¤", "\u2028": "\n", "\u2029": "\n", "<": "<", "&": "&"}
 EMPHASIS_SIGNS = {ord(sign): None for sign in "*`"}
 
@@ -1089,10 +1091,7 @@ def _usual(match: re.Match[str]) -> str:
         return UNUSUAL.sub(_usual, html.unescape(part)[:1])
     if len(part) > 1 or "\u2000" <= part <= "\u200a" or part in "\u202f\u3000":
         return " "
-    if "\u2150" <= part <= "\u215e":
-        return "½"
-    is_dash = "\u2010" <= part <= "\u2015" or part == "\u2212"
-    return "-" if is_dash else SIGNS.get(part, "")
+    return SIGNS.get(part, "½" if "\u2150" <= part <= "\u215e" else "-" if "\u2010" <= part <= "\u2015" or part == "\u2212" else "")
 
 
 class Page:
@@ -1128,8 +1127,6 @@ class Page:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """A stretch of the plain copy as a stretch of the text, with the marks on its last letter."""
-        if len(self.starts) == 1:  # a plain text: the copy is the text, one line break later
-            return max(0, start - 1), end - 1
         left, right = self.place(start), self.place(end - 1) + 1
         while right < len(self.text) and unicodedata.combining(self.text[right]):
             right += 1
@@ -1151,7 +1148,7 @@ class Page:
 
 # -- Numbers: dates, amounts, rates, durations, and the numbers of decisions and rulings -----------------------------
 
-GROUP = r"(?:[., ]|\.\s{1,3}(?=000))\d{3}"  # a thousands group, perhaps after a line break: "1.250.\n000"
+GROUP = r"(?:[., ]|\.\s{1,3}(?=000)|(?<=[., ]\d{3})\.\s{1,3})\d{3}"  # a thousands group, perhaps after a line break: "1.250.\n000"
 DIGITS = rf"(?:\d{{1,3}}(?:{GROUP})+(?:[.,]\d{{1,2}}|,\n\d\d)?(?!\d)|\d+(?:[.,]\d{{1,3}})?(?![.,]?\d))"
 SOFTENED = {"dord": "dort", "bucug": "bucuk"}  # before a vowel: "dördü", "dörder", "buçuğu"
 A_WORD = rf"(?:{NUMBER_WORD}|dord(?=er\s|u(?!nc))|bucug(?=u))"
@@ -1163,12 +1160,12 @@ ANY_CURRENCY = "|".join(CURRENCIES.values()).replace("€", EURO)
 VALUE_SIGN = rf"[%$¤{PER_MILLE}{EURO}]|try|usd|eur|(?:yuzde|binde)(?=\s)"
 MEASURE = lazy(
     rf"(?:(?P<sign>{VALUE_SIGN})\s{{0,2}})?(?:(?P<low>{QUANTITY})(?:\s?-\s?|\s(?:ila|ile|veya|ya da)\s)(?:(?P=sign)\s?)?)?(?P<high>{QUANTITY})"
-    rf"(?:\s?\(\s?{QUANTITY}\s?\))?(?(sign)(?(low)(?!\d))|(?:"
+    rf"(?:\s?\(\s?{QUANTITY}\s?\))?(?(sign)(?(low)(?!\d|\s(?:gun|ay|yil|tl|lira)))|(?:"
     rf"(?:\s{{1,4}}|(?<=[\d)])\s{{0,4}})'?(?P<period>{'|'.join(PERIODS)})"
     rf"|[.,]?\s?-?\s{{0,4}}(?P<currency>{ANY_CURRENCY})(?![a-z])(?:\s(?:ve\s)?(?P<kurus>{QUANTITY})\s{{0,2}}kurus[a-z]*)?"
     r"|\s?(?P<percent>%)(?!\s?\d)))")
-AMOUNT_IN_LIST = lazy(r"\d{1,3}(?:\.\d{3})+(?:,\d\d)?|\d{2,9}")
-AMOUNT_LIST = lazy(rf"(?<=[\s(])(?:(?:{AMOUNT_IN_LIST.pattern})(?:,\s|\sve\s)){{1,6}}$")
+AMOUNT_IN_LIST = lazy(r"\d{1,3}(?:\.\d{3})+(?:,\d\d)?|(?!(?:19|20)\d\d\b)\d{2,9}")
+AMOUNT_LIST = lazy(rf"(?<=[\s(])(?<!m\.\s)(?:(?:{AMOUNT_IN_LIST.pattern})(?:,\s|\sve\s)){{1,6}}$")
 ROUND = lazy(r"\d+\s(bin|milyon|milyar)\b")
 AGAIN = lazy(r"(?:'[a-z]{1,5})?\s?\(\s?(?:yalniz\s)?")  # "yüz elli bin Türk lirası (150.000 TL)"
 SHARE = lazy(rf"(?P<whole>{SPOKEN}|\d{{1,3}}')[td][ea]\s(?P<part>{SPOKEN}|\d{{1,3}}')(?:s?[iu][a-z]*|[dt][ae]n|[ae])?(?![a-z])")  # "üçte ikisi"
@@ -1176,32 +1173,33 @@ ARITHMETIC = "[=x+×]"
 FRACTION = lazy(r"(?!(?:19|20)\d\d/)(?P<part>\d{1,5})/(?P<whole>\d{1,5})(?![\d/%]|\.\d)")
 SHARE_AFTER = lazy(r"'(?:[sn]?[iu](?!nc)|l[iu]k|[sn]?[ae]r\s(?:pay|hisse))"
                    rf"|\s?{ARITHMETIC}\s?[\d½]|\s?(?:arsa |oy )?(?:hisse|pay|oran|nispet|nisbet|coklu|cogunlu|miras|kusur)")
-SHARE_BEFORE = lazy(rf"(?:(?:hisse|pay[iln]|oran)[a-z]*\s(?:[a-z]+\s){{0,2}}|[\d½]\s?{ARITHMETIC}\s?)$")
+SHARE_BEFORE = lazy(rf"(?:(?:hisse|pay[iln]|oran)[a-z]*\s(?:(?!(?:no|s|m|madde|sayfa)\s)[a-z]+\s){{0,2}}|[\d½]\s?{ARITHMETIC}\s?)$")
 DIGIT = lazy(r"\d")
 NUMBER_START = lazy(  # one set of signs first: the search engine then looks for these only
     rf"[\d\s(\"/%½{PER_MILLE}$¤{EURO}-](?:(?<=[\s(\"/-])(?={A_WORD}|(?:try|usd|eur)\s?\d)"
-    rf"|(?<=\d)(?!\d{{0,3}}[,;]\s[^\s\d(tluadek$¤{EURO}-])|(?<=½)|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
+    rf"|(?<=\d)|(?<=½)|(?<=[%{PER_MILLE}$¤{EURO}])(?=\s{{0,2}}[\da-z]))")
 WORD_IN_USE = lazy(  # most "bir" are not
     rf"{VALUE_SIGN}|{SPOKEN}(?:[.,]?\s{{0,4}}(?:[\d(%'-]|is\s?gun|gun|hafta|ay|yil|sene|ila|ile|veya|{ANY_CURRENCY})|s?[ae]r\s|[td][ea]\s)")
 VALUE_SIGNS = "%½$¤" + PER_MILLE + EURO
 NUMBER_RUN = lazy(rf"\d+(?:[.,/]\d+)*|{SPOKEN}|.")  # what is passed over where no reference starts
 MONTH = "(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTHS) + ")"  # "Kas" is "Kasım"
-DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})"
-        rf"|(?P<d2>\d{{1,2}})[\s./-]{{1,3}}(?P<month>{MONTH})[\s.,/-]{{1,3}}(?P<y2>\d{{4}})"
-        r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d))(?!\d)")
+DATE = (r"(?:(?P<d>\d{1,2})\s?(?P<sep>[./-])\s?(?P<m>\d{1,2}|[ivx]{1,4})\s?(?P=sep)\s?(?P<y>\d{4})(?!\d)"
+        rf"|(?P<d2>\d{{1,2}})[\s./-]{{1,3}}(?P<month>{MONTH})[\s.,/-]{{1,3}}(?P<y2>\d{{4}})(?!\d)"
+        r"|(?P<y3>[12]\d{3})-(?P<m3>\d\d)-(?P<d3>\d\d)(?!\d))")
 UNNAMED_DATE = re.sub(r"\?P<\w+>", "?:", DATE.replace("(?P=sep)", "[./-]"))  # for use inside other patterns
-DASH_DIGITS = (r"(?:\s?[-/]\s?(?:(?!\d\d\.\d\d\.\d{4})\d[\w.]{0,24}|[a-z]{1,4}\b(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
-               r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?|\.)?\(\w[\w./ -]{0,38}\)\.?"
-               r"|(?<=[a-z])\s\d{1,4}(?:/\d{1,2})?(?=\s?-\s?\d))")  # "KVK 12-1368"
+DASH_DIGITS = (r"(?:(?!\n- \d\d?[./]\d|\s?-\s?\d\d\.\d\d\.\d{4})"  # a date is no part of it
+               r"(?:\s?[-/]\s?(?:\d[\w.]{0,24}|(?=[a-z]{1,4}\b)[a-z]{1,4}(?:\.[\w.]{0,24})?)|[-/][\w.]{1,24}"
+               r"|\s?-?\s?\[[^\]]{1,40}\]|(?:\s?-\s?)?\(\w{1,8}[-/][\w./ -]{1,30}\)|\.?\(\w{1,8}\)\.?"
+               r"|(?<=[a-z])\s\d{1,4}(?:/\d{1,2})?(?=\s?-\s?\d)))")  # "KVK 12-1368"; not the next item of a list
 SHAPES = lazy("|".join((
     rf"(?P<date>{DATE})",
     r"(?P<rekabet>\d\d\s?-\s?\d{1,3}\s?/\s?\d{1,4}\s?-\s?(?:\d{1,4}|m)(?![\w/]))",
     rf"(?P<ozelge>\d{{8}}(?=\s?-){DASH_DIGITS}{{1,8}})",
     r"(?P<kik>\d{4}/(?:u[hym]\.?[iv]{1,3}|[md]k(?:\.d)?)[.\s]?-?\s?\d+)",
-    r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6})?(?![\d%/]|\.\d))",
+    r"(?P<docket>\d{1,6}\s?/\s?(?:\(\s?\d{1,2}\s?\)\s?)?\d{1,7}(?:\s?-\s?\d{1,6}(?!\.?\d|\s?/))?(?![\d%/]|\.\d))",
     r"(?P<pair>\d{1,2}-\d{1,4}/\d{1,5}(?![\d/-])|\d{1,5}-\d{1,5}(?=\s+sayi(?:li)?\b|\s+e\.?\s?k\b))",
     r"(?P<bare>\d{1,5}(?= ?[ek]\.(?! ?\d+/)| (?:esas|karar)\b(?!\s?[:n]))"  # one of a marked pair: "E: 2287, K: 3194", "1998/2-801 E., 815 K."
-    r"|(?:(?<=[ek][.:])|(?<=[ek][.:]\s)|(?<=(?:sas|rar|.no):\s))\d{1,5}(?![\w/%]|[.,-]\d|\.\.|\s?(?:gun|ay|yil|hafta|tl|lira|bin|m)))",
+    r"|(?:(?<=[ek][.:])|(?<=[ek][.:]\s)|(?<=sas[\s:])|(?<=(?:sas|rar|.no):\s))\d{1,5}(?![\w/%]|[.,-]\d|\.\.|\s?(?:gun|ay|yil|hafta|tl|lira|bin|m)))",
 )))
 OLD_RULING = lazy(rf"b\s?\.\s?07\.\d\.g[ie][bl](?:[\w.]|(?<=\.)\s(?=\d)){{0,40}}{DASH_DIGITS}{{1,9}}")
 
@@ -1216,17 +1214,16 @@ def number_value(written: str, money: bool = False) -> Number | None:
         return None
     if written.isdigit():
         return int(written)
-    written = re.sub(r"(?<=\d) (?=\d{3})|(?<=[.,])\s+(?=\d)", "", re.sub(r"(?<!mily)'?s?[ae]r(?=$|\s)", "", written))
+    written = re.sub(r"(?<=\d) (?=\d{3}(?!\d))|(?<=\d[.,])\s+(?=\d)", "", re.sub(r"(?<!mily)'?s?[ae]r(?=$|\s)", "", written))
     for soft, hard in SOFTENED.items():
         written = written.replace(soft, hard)
     if money and "." not in written[written.rfind(","):]:
-        written = re.sub(r",(?=\d{3})", ".", written)
+        written = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", ".", written)
     numbers = read_numbers(re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", written))
     return None if len(numbers) != 1 or isinstance(numbers[0], str) else numbers[0]
 
 
-def _value(kind: str, start: int, end: int, value: Number | None, unit: str | None = None, whole: Number = 1,
-           ) -> list[Found]:
+def _value(kind: str, start: int, end: int, value: Number | None, unit: str | None = None, whole: Number = 1) -> list[Found]:
     """An amount, a rate (so many parts of a `whole`) or a duration; nothing where the number has no value."""
     if not value:
         return []
@@ -1242,13 +1239,12 @@ def _iso(match: re.Match[str]) -> str | None:
     if match["month"]:
         month = 1 + next(i for i, full in enumerate(MONTHS) if full.startswith(match["month"]))
     longest = 31 if month in (1, 3, 5, 7, 8, 10, 12) else 30 if month != 2 else 29
-    is_a_day = 1000 <= year <= 2999 and 1 <= month <= 12 and 1 <= day <= longest
-    return f"{year:04}-{month:02}-{day:02}" if is_a_day else None
+    return f"{year:04}-{month:02}-{day:02}" if 1 <= month <= 12 and 1 <= day <= longest and 1000 <= year <= 2999 else None
 
 
 def _numbers(page: Page, measures: bool = True) -> list[Found]:
-    """Everything that starts with a digit, a number word or a sign; without `measures` just what is known by its shape, no
-    amounts, rates and durations. Numbers of decisions come out raw, as "docket"."""
+    """Everything that starts with a digit, a number word or a sign, or just what is known by its shape, without amounts,
+    rates and durations. Numbers of decisions come out raw, as "docket"."""
     plain, at, numbers = page.plain, 0, list[Found]()
     start_of_one = NUMBER_START if measures else DIGIT
     while match := start_of_one.search(plain, at):
@@ -1299,8 +1295,8 @@ def _shape(page: Page, start: int, floor: int) -> list[Found]:
         return _ruling(page, start, end)
     if kind == "rekabet":
         return [Found("rekabet", start, end, {"karar": page.number(start, end).upper()})]
-    number = page.number(start, end) if kind == "kik" else "".join(match[0].split())
-    return _share(page, start) or [Found(kind, start, end, {"number": number})]
+    share = _share(page, start) if "/" in page.plain[start:start + 6] else []
+    return share or [Found(kind, start, end, {"number": page.number(start, end) if kind == "kik" else "".join(match[0].split())})]
 
 
 def _ruling(page: Page, start: int, end: int) -> list[Found]:
@@ -1314,7 +1310,7 @@ def _ruling(page: Page, start: int, end: int) -> list[Found]:
 
 
 def _share(page: Page, start: int) -> list[Found]:
-    """A fraction in words ("üçte ikisi"), in one sign, or in digits where its neighbours say so ("payın 3/8'i")."""
+    """A fraction in words, "üçte ikisi", in one sign, or in digits where what stands beside it says so: "payın 3/8'i"."""
     plain = page.plain
     if plain[start] == "½":
         sign = Fraction(unicodedata.numeric(page.text[page.place(start)], 0)).limit_denominator(10)
@@ -1330,7 +1326,7 @@ def _share(page: Page, start: int) -> list[Found]:
 
 
 def _measure(page: Page, start: int, in_brackets: bool = False) -> list[Found]:
-    """An amount, a rate or a duration, its sign before or behind its number: both ends of a range, once what is said twice."""
+    """An amount, a rate or a duration, its sign before or behind its number: both ends of a range, what is said twice once."""
     plain, match = page.plain, MEASURE.match(page.plain, start)
     if match is None:
         return []
@@ -1368,8 +1364,8 @@ PARAGRAPH_SIGN = r"(?:(?:\d{1,2}|[ivx]{1,4}|son)(?![a-z\d])|\((?:\d{1,2}|[ivx]{1
 CLAUSE_SIGN = r"(?:(?:[a-z]|\d{1,2})(?![a-z\d])|\((?:[a-z]|\d{1,2})\))"
 PARTS = (  # short forms behind an article: "/1", "/f. 1", "(1)", " II"; then clauses: "-b.1", "(a)", "-a, b"
     rf"(?:(?:(?:\s?(?:/|§§?)\s?(?:f\.?\s?)?|(?<=/[a-z])-|\s?(?=\(\d{{1,2}}\))){PARAGRAPH_SIGN}|\s{NUMERAL}(?![\w.'/]))"
-    rf"(?:(?:\s?-\s?|[./]|(?<=[a-z]),){CLAUSE_SIGN}|\s?\((?:[a-z]|\d{{1,2}})\)){{0,4}}"
-    r"(?:(?:\s?,\s?|\sve\s)\(?[a-z]\)?(?![\w.'/])){0,6})?")
+    rf"(?:(?:\s?-\s?|(?:[./]|(?<=[a-z]),|(?<=\)))(?={CLAUSE_SIGN})){CLAUSE_SIGN}|\s?\((?:[a-z]|\d{{1,2}})\)){{0,4}}"
+    r"(?:(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?[a-z]\)?(?![\w.'/])){0,6})?")
 ARTICLE_NO = r"(?:1[0-5]\d\d|\d{1,3})(?!\d)(?:\s?/\s?(?:[a-hj-uwyz]|[ivx](?!\s?[-(]))(?![a-z\d]|\.\s?\d))?"
 ORDINAL_END = r"(?:\s?['\".]{0,2}\s?[iu]?nc[iu]\b|\s?\.)"
 KINDS = {"ek gecici": "ek geçici ", "gecici": "geçici ", "ek": "ek ", "mukerrer": "mükerrer ", "muk": "mükerrer "}
@@ -1387,23 +1383,24 @@ AFTER_HEAD = lazy(rf"\s{{0,3}}[:(]?\s?(?P<articles>{KIND}?{ARTICLES}){AND_ON}") 
 BEFORE_HEAD = lazy(  # "12 nci maddesi", "onuncu maddesi"
     rf"(?<=[\s(\[\"])(?P<articles>{ORDINAL_ARTICLES}|{ORDINAL})\s{{0,2}}(?:vd\.?\s|ve (?:devam|muteakip)[a-z]*\s)?$")
 BARE = lazy(  # "TTK 530", "6502 SK 73/A"
-    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\)?\s{{0,6}}(?P<articles>{KIND}?{ARTICLES})"
+    rf"[kys](?![a-z])\.?(?P<genitive>'?\s?n?[iu]n)?\)?\s{{0,6}}(?:§\s?)?(?=\d|gecici|ek |muk)(?P<articles>{KIND}?{ARTICLES})"
     rf"(?P<on>{AND_ON})(?P<rule>\s?(?:/|hukm|uyar|gereg))?")
 SHARED_HEAD = lazy(  # "TMK'nın 2, [TBK'nın 27. maddesi]"
-    rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}$")
+    rf"(?<=[iu]n\s)(?P<articles>{ORDINAL_ARTICLES})\s{{0,2}}(?:,|;|ve|ile)\s{{1,2}}(?:(?:mulga|eski)\s)?$")
+NUMBER_BEFORE = lazy(r"(?:devami|vd\.|takip|nc[iu]\b|\d[a-z)]?|[./(-][a-z]\)?|[.)])\s{0,2}$")
 ARTICLE = lazy(rf"(?P<kind>{KIND})?(?:(?P<no>{ARTICLE_NO})(?P<parts>{PARTS})|(?P<ordinal>{ORDINAL}))")
-SHORT_SIGN = lazy(r"(?P<next>(?:\s?,\s?|\sve\s)\(?(?=[a-z]))?(?P<sign>(?!f\.|f\s|f\d)[a-z]+|\d+)")
+SHORT_SIGN = lazy(r"(?P<next>(?<=[a-z)])(?:\s?,\s?|\sve\s)\(?(?=[a-z]))?(?P<sign>(?!f\.|f\s|f\d)[a-z]+|\d+)")
 RANGE_SIGN = lazy(rf"{ORDINAL_END}?(?:\s?-\s?|\s?ila\s?)")
 PART = rf"(?:{ORDINAL}|son|\(?(?:\d{{1,2}}|[ivx]{{1,4}}|(?![bs]u\b)[a-z]{{1,2}})\)?(?:\s?numarali|{ORDINAL_END})?)"
 DETAIL = lazy(  # "birinci fıkrasının", "ile (a) ve (b) bentleri", ", f. 2"
     rf"[\s,'\"]*(?:(?:ile|ve|nin)\s+)?(?:(?P<signs>{PART}(?:\s{{0,2}}(?:,|ve|ila|ile|veya|-)\s{{0,2}}{PART}){{0,8}})"
     rf"\s{{0,2}}(?P<noun>fikra|paragraf|alt\s?ben[dt]|ben[dt])[a-z]*"
-    rf"|(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
+    rf"|(?:/\s?)?(?P<short>f\.|fikra\b|b\.|bent\b)\s?(?P<sign>{PARAGRAPH_SIGN}|{CLAUSE_SIGN}))")
 LEVELS = {"f": "paragraph", "p": "paragraph", "b": "clause", "a": "sub-clause"}  # by the first letter of the noun
 PART_SIGN = lazy(rf"{ORDINAL}|\bson\b|\d+|(?<![a-z])[a-z]{{1,4}}(?![a-z])")
 NOT_PARTS = {"gecici", "ve", "ila", "ile", "ya", "da", "nci", "ncu", "inci", "uncu"}
 
-ABBREVIATIONS = {Page(name).plain.strip(): law for name, law in ({law: law for law in LAWS} | SPELLINGS).items()}
+ABBREVIATIONS = {re.sub("[^a-z]", "", Page(name).plain): name for name in LAWS} | {Page(name).plain.strip(): law for name, law in SPELLINGS.items()}
 FULL_NAMES = {name: law for law, (_, name) in LAWS.items() if name} | OTHER_NAMES
 _ABBREVIATION = "|".join(r"\.?\s?".join(a) if len(a) < 4 and a.endswith("k") else r"\.?".join(a) if len(a) < 7 else a
                          for a in sorted(ABBREVIATIONS, key=len, reverse=True))
@@ -1411,17 +1408,16 @@ _FULL_NAME = "|".join(sorted(FULL_NAMES, key=len, reverse=True)).replace(" ", r"
 LAW = lazy(  # "HMK (6100)" and "4721 sayılı Türk Medeni Kanunu" are one mention each
     rf"(?<![a-z\d])(?:(?P<abbreviation>{_ABBREVIATION})(?:(?![a-z])|(?=n[iu]n))(?:\s?\(\d{{3,4}}\))?"
     r"|(?P<number>\d{3,4})(?:\s?s\.?\s?k\b\.?|(?=\s?(?:sayili|s\.|\)|/\s?$)|(?<!19\d\d)(?<!20(?!04)\d\d)\s?$)"
-    rf"(?:(?:(?!\b[a-z]{{0,5}}k ile )[^\d'])*?\b(?:kanun|yasa))?)"
+    rf"(?:(?:(?!\b[a-z]{{0,5}}k ile | ile (?:{_FULL_NAME})\b)[^\d'])*?\b(?:kanun|yasa))?)"
     rf"|(?<!deniz )(?<!basin )(?P<name>{_FULL_NAME})(?:\s{{1,2}}(?:kanun|yasa|k\.)|(?<=sozlesmesi))"
     r"|(?P<other>(?:kanun|yasa|teblig|yonetmeli[gk])(?:['a-z]*[iu]n|s?[iu])?(?![a-z])))")
 AMENDING = lazy(r"'?(?:y?la|\sile)\s(?:degisi|degistiril|eklenen)")  # "4650 sayılı Kanunla değişik"
 LAST_WORD = lazy(r"([a-z]{3,6})(?:'[a-z]{1,4})?\.?\s*$")
 HEAD_KIND = lazy(rf"(?<![a-z])(?P<kind>{KIND})(?:m(?:adde(?:ler[a-z]*|si)?|ad|d)?\.?\s{{0,2}})?\(?$")
-CONTRACT = lazy(  # "Sözleşmenin", "Sözleşmenin 7.3.3 ve"
-    rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?{KIND}?"
-    rf"(?:\d[\d./]*{LIST_SIGN}){{0,12}}$")
+CONTRACT = lazy(rf"(?<![a-z])(?:{'|'.join(NOT_LAWS)})[a-z]*(?:'[a-z]+)?\s{{1,2}}(?:[a-z\" ]{{0,40}}baslikli\s)?"
+                rf"{KIND}?(?:\d[\d./]*{LIST_SIGN}){{0,12}}$")
 NO_END = "".join(rf"(?<!\b{word}\.)" for word in ("asl", "huk", "tic", "mah", "bkz", "yarg", "prof"))
-SENTENCE_END = lazy(rf"(?:[a-z\"')\]]{{3}}|\d['\"]?[a-z]{{2}})[.!?]{NO_END}\s+(?=\S)|\n\s*(?:\n|[-•|#>\x95])")
+SENTENCE_END = lazy(rf"(?:[a-z\"')\]]{{3}}|\d['\"]?[a-z]{{2}})[.!?]{NO_END}\s+(?=[^\s])|\n\s*(?:\n|[-•|#>\x95])")
 
 
 class Law(NamedTuple):
@@ -1452,8 +1448,7 @@ def _heads(page: Page) -> list[Head]:
     plain, heads, end = page.plain, [], 0
     for word in HEAD.finditer(plain):
         floor, (start, end) = end, word.span()
-        is_inflected = plain[start] != "m" or end - start > 6
-        if is_inflected or plain[start - 2] in ".iu" or plain[start - 1] in ".iu":  # or an ordinal before
+        if plain[start] != "m" or end - start > 6 or plain[start - 2] in ".iu" or plain[start - 1] in ".iu":  # an ending, or an ordinal before
             before = BEFORE_HEAD.search(plain, max(floor, start - 110), start)
             if before and (plain[start] == "m" or PART_OF_ARTICLE.fullmatch(before["articles"])):
                 heads.append(Head(*before.span("articles"), before.start(), end))
@@ -1487,11 +1482,8 @@ def _statutes(page: Page) -> list[Found]:
         if named is None:
             continue
         law, shared, owner = named, head, named
-        while owner.name and owner.start < shared.begin:  # one "maddeleri" for the articles of two laws or three
-            one = SHARED_HEAD.search(page.plain, max(floor, owner.start - 60), owner.start)
-            if one is None:
-                break
-            shared = Head(*one.span("articles"), one.start(), one.end("articles"))
+        while owner.name and owner.start < shared.begin and (one := SHARED_HEAD.search(page.plain, max(floor, owner.start - 60), owner.start)):
+            shared = Head(*one.span("articles"), one.start(), one.end("articles"))  # one "maddeleri" for the articles of two laws or three
             owner = _law_before(page, shared.begin, max(floor, shared.begin - 120), Law(None, 0)) or Law(None, 0)
             found += _articles(page, shared, owner) if owner.name else ()
         found += _articles(page, head, law)
@@ -1521,15 +1513,17 @@ def _law_before(page: Page, start: int, floor: int, carried: Law) -> Law | None:
         if mention["other"] and len(window) - mention.end() < 25:  # "Kanun'un 12. maddesi"
             return Law(None, start)
     last = LAST_WORD.search(page.plain, max(begin, start - 14), start)
-    capitals = sum(map(page.is_capital, range(*last.span(1)))) if last and last[1] not in NOT_PARTS else 0
-    is_other = capitals > 1  # "FSEK m. 68"
+    is_other = last is not None and last[1] not in NOT_PARTS and sum(map(page.is_capital, range(*last.span(1)))) > 1  # "FSEK m. 68"
     return Law(carried.name if begin == floor and not is_other else None, start)
 
 
 def _is_abbreviation(page: Page, mention: re.Match[str], floor: int) -> bool:
     """Is this an abbreviation as lawyers write it, not a small word of the same letters ("hk.", "ay", "kik")?"""
     start, end = floor + mention.start("abbreviation"), floor + mention.end("abbreviation")
-    return sum(map(page.is_capital, range(start, end))) > 1 or (end - start > 2 and "." not in mention[0])
+    capitals = sum(page.is_capital(i) for i in range(start, end))
+    if ABBREVIATIONS[re.sub(r"[^a-z]", "", mention["abbreviation"])] in CAPITALS_ONLY:
+        return capitals > 1
+    return capitals > 0 or (end - start > 2 and "." not in mention[0])
 
 
 def _sign(page: Page, start: int, text: str) -> str:
@@ -1614,8 +1608,8 @@ def _add_short_parts(page: Page, found: list[Found], match: re.Match[str]) -> No
 def _add_details(page: Page, found: list[Found]) -> None:
     """Adds to the last article what is named in words behind it: "birinci fıkrasının (a) ve (b) bentleri"."""
     while match := DETAIL.match(page.plain, found[-1].end):
-        if match["noun"] == "paragraf" and found[-1].norm["paragraph"]:
-            break  # of a fıkra: as a sentence is, no level of the norm
+        if match["noun"] == "paragraf" and found[-1].norm["paragraph"]:  # of a fıkra: as a sentence is, no level of the norm
+            break
         level = LEVELS[(match["noun"] or match["short"])[0]]
         for sign in PART_SIGN.finditer(page.plain, *match.span("signs" if match["noun"] else "sign")):
             if sign[0] not in NOT_PARTS:
@@ -1669,12 +1663,15 @@ def _gazettes(page: Page) -> Iterator[Found]:
             continue
         near = list(GAZETTE_PIECE.finditer(plain, max(done, word.start() - 90), word.end() + 90))
         left, right = map(_first_of_each, _tied(plain, near, *word.span(), GAZETTE_GLUE))
+        if left.keys() & right.keys():  # "T. 14/07/2021, R.G. 19/10/2021-31633": the first date is the decision's
+            left, right = (left, {}) if len(left) >= len(right) else ({}, right)
         pieces = left | right
         number, day, extra = (pieces.get(kind) for kind in ("no", "date", "extra"))
         if not number and not day:
             continue
         done = max(word.end(), *(piece.end() for piece in pieces.values()))
-        dated = day and (re.match(DATE, day[0]) or re.match(DATE, re.sub("[./-]", ".", day[0])))     # "5/10.2011" is meant as one too
+        # "5/10.2011" is meant as a date too.
+        dated = day and (re.match(DATE, day[0]) or re.match(DATE, re.sub("[./-]", ".", day[0])))
         norm = {"no": number and number["no"].replace(".", ""),
                 "date": dated and _iso(dated),
                 "mukerrer": int(_sign(page, 0, extra["nth"] or "1")) if extra else 0}
@@ -1687,11 +1684,11 @@ COMMUNIQUE_NO = (r"(?<![\w/.-])(?P<no>\d{4}-\d{2}/\d{1,3}|\d{4}/\d{1,3}|[ivx]{1,
                  r"|\d{1,3}(?![\d/.-]\d|\d))\)?")
 COMMUNIQUE_NUMBERS = lazy(COMMUNIQUE_NO)
 NUMBERED = lazy(  # "2002/2 sayılı ... Tebliğ", "Seri No: 23 KDV Tebliği"
-    rf"(?P<mark>(?:seri|sira)\s?(?:no|numarasi)\s?[.:]{{0,2}}\s?)?{COMMUNIQUE_NO}"
+    rf"(?P<mark>(?<![a-z])(?:seri|sira)\s?(?:no|numarasi)\s?[.:]{{0,2}}\s?)?{COMMUNIQUE_NO}"
     r"(?(mark)|\s?(?:sayili|(?:seri|sira)\s?(?:no|numara)|n[ou]'?\.?\s?lu|numarali))(?=(?:(?!sayili|sirkuler|kararname).)*\Z)")
 AFTER_COMMUNIQUE = lazy(  # "Tebliğ No: 2017/32", "Tebliği (Seri: X, No: 23)", "Tebliğ (II-14.1)"
-    r"(?:'?[a-z]{0,4})?\s?(?:[(,]?\s?(?:seri\s?:\s?[a-z]\s?,?\s?)?(?:seri|sira|teblig)?\s?(?:no|sayi|numara)(?:si)?\b\s?[.:]{0,2}\s?"
-    rf"|\(?\s?(?=\S{{0,9}}[/-])){COMMUNIQUE_NO}")
+    r"(?:'?[a-z]{0,4})?\s?(?:[(,]?\s?(?:seri\s?:\s?[a-z]\s?,?\s?)?(?:seri|sira|teblig)?\s?(?:no|sayi(?:si)?|numara(?:si)?)\b\s?[.:]{0,2}\s?"
+    rf"|\(?\s?(?=\S{{0,9}}[/-])){COMMUNIQUE_NO}(?!\s?(?:gun|ay|yil|%|md|m\.|mad|\.|sayili|no)|\s?'?[iu]?nc[iu])")
 LIST_GLUE = lazy(r"\s?(?:,|ve)\s")
 
 
@@ -1716,33 +1713,32 @@ def _communiques(page: Page) -> Iterator[Found]:
 
 MARK_BEFORE = lazy(
     r"(?<![a-z'])(?!(?:(?<=no\n)|(?<=hi\n))[^:\d]*\n)(?:(?P<joint>e(?:sas)?\s?\.?(?:\s?no)?\s?(?:[-/,]|ve\s)\s?k(?:arar)?)"
-    r"|(?P<esas>es?|esas|dosya|basvuru|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|kar|karar|kr))\s?\.?\s?"
+    r"|(?P<esas>es?|esas|dosya|basvuru|itiraz(?=\s?no)|(?:b|bas)(?=\.?\s?no)|d\s?\.\s?is|degisik is)|(?P<karar>k|kar|karar|kr))\s?\.?\s?"
     r"(?:\(?(?:no|nosu|numara|numarasi|sayi|sayisi)\b\)?)?[\s.:;(\"]*$")
 MARK_AFTER = lazy(
     r"\s?\(?(?:(?P<joint>e\s?\.?\s?[-/,]?\s?k\b\.?)"
-    r"|(?P<esas>(?:e\b\.?|es\.|esas[a-z]{0,6}\b)(?!\s?blok)|(?:d\s?\.\s?is|degisik\s+is)\b|basvuru\b(?!\skayit))"
-    r"|(?P<karar>k\b\.?|kar\.|karar\b(?! +(?:tarih|no\b|sayisi))))\)?")
+    r"|(?P<esas>(?:e\b\.?|es\.|esas[a-z]{0,6}\b)(?!\s?blok)|(?:d\s?\.\s?is|degisik\s+is)\b(?:\s(?:e\b\.?|esas\b))?|basvuru\b(?!\skayit))"
+    r"|(?P<karar>k\b\.?|kar\.|karar\b(?! +(?:tarih|no\b|sayisi(?!\s+ile)))))\)?")
 MARKS_NEXT = lazy(r"[\s.:]{0,3}(?:(?:no|sayi|numara)[a-z]*[\s.:]{0,3})?\d")  # "E. 2020/1 [K.] 2021/2"
 BETWEEN = lazy(rf"(?:[\s,;|.:()/\"-]*(?:ve|ile|sayili|karar tarihi|tarih(?:li)?|t|{UNNAMED_DATE})(?![a-z\d])){{0,4}}[\s,;|.:()/\"-]*")
 LIST_BETWEEN = lazy(r"\s*(?:,|,?\s?ve)\s+")
 NOUN = r"(?:karar|ilam|huk[um]m|dosya|basvuru)"
 SAYILI = r"(?:sayi|sayili|nolu|no'lu|numarali)\b"
 NO_LIST = lazy(rf"(?!,?\s(?:ve\s)?\d+/\d+(?!/)|\s?{SAYILI})")
-NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?:[a-z.'\d]+\s){{0,7}}?(?P<noun>{NOUN})")
+NAMED_AFTER = lazy(rf"\s?{SAYILI}\s(?:(?!ile |ve )[a-z.'\d]+\s){{0,7}}?(?P<noun>{NOUN})(?P<plural>lar|ler)?")
 OTHER_BODIES = (  # whose decisions are no court's
     r"(?:belediye|meclis|encumen|sirket|bakanli[kg]|valili|cumhurbaskan|kooperatif|sozlesme|yonetim kurul|ortaklar kurul"
     r"|(?<!hukuk )(?<!ceza )(?<!buyuk )genel kurul)")
 OTHER = (  # what numbers of other kinds are of
     rf"(?:{OTHER_BODIES}|toplanti|gundem|bkk|cbk|khk|bakanlar kurul|sorusturma|iddianame|arabuluculuk|takip|icra|fatura|irsaliye"
     r"|ihale(?! kurul)|police|yevmiye|sira(?!s)|seri|rapor|parsel|sicil|donem|teblig|genelge|kanun|yonetmelik|direktif|tuzug|kararname|sirkuler)")
-OTHER_NUMBER = lazy(rf"[^a-z]{OTHER}[a-z]*\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
+OTHER_NUMBER = lazy(rf"[^a-z](?=[a-z]{{3}}){OTHER}[a-z]*(?<!nd[ae])\s*(?:no|numara[a-z]*|sayi[a-z]*)?[.:\s]*$")
 OTHER_AFTER = lazy(rf"(?!\s*\n[^\n:\d]{{0,40}}:)[\s,]*(?:{SAYILI}\s)?(?:(?!{NOUN})[a-z]+\s)?(?:{OTHER}|sor\.|a[bt]\b)")
 OTHER_BODY = lazy(rf"\b{OTHER_BODIES}")
 DATE_ENDS = lazy(r"\d{4}(?:\s?(?:t\.|gun|tarih(?:li)?))?[\s,]{1,3}(?:ve\s)?$")
 STRASBOURG = lazy(r"(?!(?:19|20)\d\d/)\d{3,6}/\d\d$")
 OF_A_YEAR = lazy(r"(?:19|20)\d\d/")
-OLD_PAIR = lazy(  # "4465-4248", "7/7", "1-520/738"
-    r"\d{1,5}-\d{1,5}$|(?!(?:19|20)\d\d/)\d{1,5}/\d{1,5}$|\d{1,2}-\d+/\d+$")
+OLD_PAIR = lazy(r"\d{1,5}-\d{1,5}$|(?!(?:19|20)\d\d/)\d{1,5}/\d{1,5}$|\d{1,2}-\d+/\d+$")  # "4465-4248", "7/7", "1-520/738"
 JOINT = lazy(r"(\d{4}/)?(\d+(?:-\d+(?=/))?)[-/](\d+)$")
 
 
@@ -1756,8 +1752,7 @@ class Docket(NamedTuple):
 
 
 class Case(NamedTuple):
-    """The number or two of one decision and what the first is: esas, karar, both in one ("joint"), unknown (""), or no
-    court's ("other")."""
+    """The number or two of one decision and what the first is: esas, karar, both in one ("joint"), unknown (""), or no court's ("other")."""
     one: Docket
     two: Docket | None
     role: str
@@ -1794,14 +1789,14 @@ def _is_pair(page: Page, one: Docket, two: Docket) -> bool:
         return False
     if between.strip() in (("-", "/") if one.role == "esas" else ("", "-", "/", "|", ":")):
         return one.role == "esas" or "-" not in one.number
-    if between.strip() == "," and not one.role and NO_LIST.match(page.plain, two.right):
-        return True  # "HGK 22.3.1995, 1994/11-889, 1995/233"
+    if between.strip() == "," and not one.role and NO_LIST.match(page.plain, two.right):  # "HGK 22.3.1995, 1994/11-889, 1995/233"
+        return True
     named = NAMED_AFTER.match(page.plain, two.right)  # "2020/1, 2021/2 sayılı kararı"
-    return named is not None and between.strip() in ("-", ",", *(["ve"] if one.role else ()))
+    return named is not None and not named["plural"] and between.strip() in ("-", ",", *(["ve"] if one.role else ()))
 
 
 def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
-    """Puts the two numbers of one decision together. In a list ("2019/1, 2019/2 ve 2019/3 E.") the last mark is all's."""
+    """Puts the two numbers of one decision together. In a list ("2019/1, 2019/2 ve 2019/3 E.") the last number's mark is that of all."""
     cases, pairs = list[Case](), list[tuple[Docket, Docket | None]]()
     for docket in dockets:
         if pairs and pairs[-1][1] is None and _is_pair(page, pairs[-1][0], docket):
@@ -1811,7 +1806,8 @@ def _cases(page: Page, dockets: list[Docket]) -> list[Case]:
     for one, two in reversed(pairs):
         role, right = _role(page, one, two), (two or one).right
         after = cases[-1] if cases else None
-        if after and not role and LIST_BETWEEN.fullmatch(page.plain, right, after.one.left):
+        may_share = after and not role and not after.two and after.role != "joint"
+        if after and may_share and LIST_BETWEEN.fullmatch(page.plain, right, after.one.left):
             role, one = after.role, one._replace(role=after.one.role)
         cases.append(Case(one, two, role, right))
     return cases[::-1]
@@ -1822,7 +1818,7 @@ def _role(page: Page, one: Docket, two: Docket | None) -> str:
     plain, end = page.plain, (two or one).right
     if OTHER_NUMBER.search(plain, max(0, one.left - 30), one.left) or OTHER_AFTER.match(plain, end):
         return "other"
-    is_rest = plain[one.left - 1].isalnum() or plain[one.left - 1] == "-"
+    is_rest = plain[one.left - 1].isalnum() or plain[one.left - 1] == "-" or plain[one.start - 1] == "'"
     if is_rest or (one.number.isdigit() and not two):
         return "other"
     if one.role:
@@ -1853,8 +1849,8 @@ def _is_decision(page: Page, case: Case, court: str | None, floor: int) -> bool:
     if marked or (two and "|" in plain[one.right:two.left]):  # or a row of a table
         return True
     before = plain[max(floor, one.left - 60):one.left]
-    is_called_one = INDIVIDUAL.match(plain, right) or (two and NAMED_AFTER.match(plain, right)) or ANAPHORA.search(before)
-    return bool((court or is_called_one) and not OTHER_BODY.search(before))
+    is_a_courts = court or INDIVIDUAL.match(plain, right) or (two and NAMED_AFTER.match(plain, right)) or ANAPHORA.search(before)
+    return bool(is_a_courts and not OTHER_BODY.search(before))
 
 
 def _numbers_by_role(one: Docket, two: Docket | None, role: str) -> tuple[str | None, str | None]:
@@ -1872,30 +1868,31 @@ def _numbers_by_role(one: Docket, two: Docket | None, role: str) -> tuple[str | 
 ANAPHORA = lazy(
     r"(?:(?:ayni|anilan|adi gecen|mezkur|bahsi gecen|soz konusu|ilgili|ozel)\s+(?:mahkeme|daire|kurul|genel kurul)"
     r"|(?<![a-z] )mahkeme(?:nin|ce|sinin|miz))[a-z]*")
-VERB = lazy(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu]r?)\b[,;]?\s")  # the court after "... kaldırılmış, dosya" is another
-SPACED_OUT = lazy(r"\b(?:[a-z] ){3,}[a-z]\b")
+VERB = lazy(r"[a-z](?:m[iu]s(?:t[iu]r)?|[dt][iu]r?)\b[,;]?\s")  # after "... kaldırılmış, dosya" the court is another
+SPACED_OUT = lazy(r"(?<![a-z])(?:[a-z] ){3,}[a-z](?![a-z])")
 INSTANCE_PATTERNS = {  # "asliye hukuk", "as. huk.", "asl.huk."; the longest names first
     name: r"\s?".join(word if len(word) < 4 else rf"(?:{word}|{word[:2]}[a-z]{{0,2}}\.)" for word in Page(name).plain.split())
     for name in sorted(INSTANCES, key=len, reverse=True)}
 COURT = lazy(r"\b(?:" + "|".join(
-    [rf"(?P<c{i}>(?:{pattern})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
-    + [rf"(?P<instance>(?:{'|'.join(INSTANCE_PATTERNS.values())})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)"
+    [rf"(?P<c{i}>(?:{pattern.replace('?P<n>', f'?P<n{i}>')})[a-z]*)" for i, pattern in enumerate(COURTS.values())]
+    + [rf"(?P<instance>(?:{'|'.join(INSTANCE_PATTERNS.values())})(?:\s?\([a-z ]{{2,30}}\))?\s{{0,3}}(?:mahkemesi|hakimligi|mah\.)(?!\s+sifat)"
        rf"|(?:{'|'.join(filter(None, INSTANCES.values()))})(?![a-z]))"]) + ")")
 APPLICATION = lazy(r"b(?:as(?:vuru)?)?\b\.?\s?n")
-UNDER = lazy(r"[\s:]*(?:(?:karar|kunye|daire)[a-z]*[\s:]*){0,3}")  # "Ankara BAM\nDairesi: 3. Hukuk Dairesi"
+OF_THE_AYM = lazy(r"\bb\.?\s?no|\[(?:gk|[12]\.\s?b)|§|\bpara\.")  # "[GK], B. No: 2019/24912, § 33"
+UNDER = lazy(r"(?=[^\n:]*[\n:])[\s:]*(?:(?:karar|kunye|daire)[a-z]*[\s:]*){0,3}")  # "Ankara BAM\nDairesi: 3. Hukuk Dairesi"
 COURT_BEHIND = lazy(  # "4/11 sayılı İçtihadı Birleştirme Kararı", "§ 48 (AYM)", "; T: 03.03.2020 - 8. HD)"
     rf"\s?(?:{SAYILI}|tarihli),?\s|[^()\n]{{0,60}}[(\[]"
-    rf"|(?P<sign>\s?[,;|/-]\s)(?:(?:karar tarihi|tarih|t)[\s.:]{{0,3}})?(?:{UNNAMED_DATE}\s?[,;|/-]\s)?(?!(?:[ek]|esas|karar)\b)")
-LAST_SAID = lazy(r"\.?\s?(?:[)\];]|[.|]?\s*(?:\n|\Z)|\.\s[a-z]{2})")  # no number of its own
+    rf"|(?P<sign>\s?[,;|/-]\s)(?:(?:karar tarihi|tarih|t)[\s.:]{{0,3}})?(?:{UNNAMED_DATE}(?:\st\.)?\s?[,;|/-]\s)?(?!(?:[ek]|esas|karar)\b)")
+LAST_SAID = lazy(r"\.?\s?(?:[)\];]|[.|]?\s*(?:\n|\Z)|\.\s[a-z]{2}|,(?!\s?(?:\d+/\d+(?!/)|[ek]\b|esas|karar no)))")  # no number of its own
 
 
 def _court(page: Page, floor: int, left: int, right: int, inherited: str | None) -> tuple[str | None, int]:
-    """Name of the court a number belongs to, and where number and court end: the last one before it in its sentence,
-    one just behind it, or that of the decision before. None where none is named, "" for an office that is no court."""
+    """Name of the court a number belongs to, and where number and court end: the last one before it in its sentence, one
+    just behind it, or that of the decision before. None where none is named, "" for an office that is no court."""
     start = _sentence_start(page, left, min(300, left - floor), headings=False)
     names = _court_names(page, start, left, inherited)
     gap = page.plain[names[-1][1] if names else start:left]
-    if ANAPHORA.search(gap):
+    if len(gap) > 5 and ANAPHORA.search(gap):
         return None, right
     if names:
         return names[-1][2], right
@@ -1911,20 +1908,21 @@ def _court_of_application(page: Page, docket: Docket) -> str | None:
     """The court an individual application goes to where none is named: "(A.B. [GK], B. No: 2019/24912, § 33)"."""
     if not APPLICATION.match(page.plain, docket.left):
         return None
-    return "AİHM" if STRASBOURG.match(docket.number) else "AYM"
+    if STRASBOURG.match(docket.number):
+        return "AİHM"
+    return "AYM" if OF_THE_AYM.search(page.plain, max(0, docket.left - 8), docket.right + 40) else None
 
 
 def _is_lead(page: Page, start: int, end: int) -> bool:
     """Does a stretch only lead up to the name of a court: its city, number and date?"""
-    for word in re.finditer(r"[a-z]+|[,;]", page.plain[start:end]):
-        is_name = page.is_capital(start + word.start()) and not re.match(NOUN, word[0])
-        if not is_name and word[0] not in ("ve", "tarihli", "gunlu", "kapatilan"):
-            return False
-    return True
+    words = re.finditer(r"[a-z]+|[,;]", page.plain[start:end])
+    return all(w[0] in ("ve", "tarihli", "gunlu", "kapatilan") or (page.is_capital(start + w.start()) and not re.match(NOUN, w[0])) for w in words)
 
 
 def _court_names(page: Page, start: int, end: int, inherited: str | None = None) -> list[tuple[int, int, str]]:
     """Names of courts in a stretch, as the norm has them, each with its place; "" for an office that is no court."""
+    if end - start < 4:
+        return []
     window = SPACED_OUT.sub(lambda m: m[0].replace(" ", "").ljust(len(m[0])), page.plain[start:end])
     names = list[tuple[int, int, str]]()
     for match in COURT.finditer(window):
@@ -1935,13 +1933,15 @@ def _court_names(page: Page, start: int, end: int, inherited: str | None = None)
         if match.lastgroup == "instance":
             name = _instance_name(page, at, stop, match[0])
         else:
-            name = list(COURTS)[int((match.lastgroup or "")[1:])]
-            number = CHAMBER_NO.search(match[0]) if "{n}" in name else None
+            index = int((match.lastgroup or "")[1:])
+            name = list(COURTS)[index]
+            if "{n}" in name:
+                number = match[f"n{index}"]
+                digits = re.match(r"\d+", number)
+                name = name.replace("{n}", digits[0] if digits else _sign(page, 0, number.strip()))
             if "{city}" in name:  # "İstanbul BAM 12. HD", "BAM İstanbul 12. HD"
-                city = _city(page, at) or (_city(page, at + number.start()) if number else "")
+                city = _city(page, at) or (_city(page, start + match.start(f"n{index}")) if "{n}" in list(COURTS)[index] else "")
                 name = name.replace("{city}", city).strip()
-            if number:
-                name = name.replace("{n}", _sign(page, 0, number[0]))
             if name[:1].isdigit():
                 if not last.startswith("Danıştay"):
                     continue
@@ -1984,13 +1984,12 @@ GLUE = (r"[\s,:;(){|/'\".-]*(?:(?:tarih(?:li|i|inde)?|gun(?:lu)?|k?\.?t(?:a?rh?)
 TIED_BEFORE = lazy(rf"'?[a-z]*{GLUE}(?:(?:[a-z]+\s){{0,2}}(?:\(kapatilan\)\s)?(?:\d+\.?\s)?@(?:.*@)?'?[a-z]*{GLUE})?", re.S)  # @: a court's name
 TIED_BEHIND = lazy(GLUE)
 INDIVIDUAL = lazy(rf"\s?{SAYILI}\sbireysel\sbasvuru")  # to the Constitutional Court, named or not
-FILED = lazy(  # "sayılı başvuru", "sayılı dosyasında dava açılmıştır": the day before it is no decision's
-    rf"\s?{SAYILI}\s(?:(?!karar|ilam)[a-z]+\s){{0,2}}?(?:basvuru(?!(?:su)?n?da)|acil)")
+FILED = lazy(rf"\s?{SAYILI}\s(?:(?!karar|ilam)[a-z]+\s){{0,2}}?(?:basvuru(?!(?:su)?n?da)|acil)")  # the day before it is no decision's
 UP_TO_A_DAY = lazy(r"[a-z'\s,]{0,80}")
 DECIDED = lazy(  # "2018/24417 numaralı bireysel başvuruyu 9/6/2021 tarihinde karara bağlamış", "19.2.2015 gününde oybirliğiyle karar verildi"
-    r"(?:'[td][ae]n?|\s(?:tarih|gun)[a-z]*)\s(?:[a-z]+\s){0,6}?"
-    r"(?:karara bagla|ihlal|huk[um]m|sonuclandir|red|kabul|veri?[dlm]|esastan)")
-CLOSING = lazy(r"['\s]*(?:tarih|gun)[a-z]*,?\s(?:oy\s?(?:birligi|coklugu)[a-z]*|kesin|ile|olarak|olmak|uzere|[,\s])+karar verildi")
+    r"(?:'[td][ae]n?|\s(?:tarih|gun)[a-z]*)\s(?:(?!basvur|acil)[a-z]+\s){0,6}?"
+    r"(?:karara bagla|karar(?:ini)? ver|ihlal|huk[um]m|sonuclandir|red|kabul|veri?[dlm]|esastan)")
+CLOSING = lazy(r"['\s]*(?:tarih|gun)[a-z]*,?\s(?:oy\s?(?:birligi|coklugu)[a-z]*|kesin|ile|olarak|olmak|uzere|[,\s])+karar verildi(?!gi)")
 LABELLED = lazy(r"karar(?:in)? (?:tarihi|t(?:a?rh?)?\b)\s{0,9}\.?\s{0,9}:?\s{0,9}$")
 OF_ANOTHER_ACT = lazy(r"(?:erisim|e\.t|yayim|basvuru|dava|rg|r\.g|gazete|teblig|tebellug)[a-z.]*\s*(?:tarihi)?[\s.:(]*$")
 OF_WHAT_FOLLOWS = lazy(  # "tarihli ve E. 2020/1", "tarihli rapor"
@@ -2049,7 +2048,7 @@ TYPES = ("decision", "rekabet", "ozelge", "statute", "amount", "rate", "date", "
 
 @contextlib.contextmanager
 def _collector_at_rest() -> Iterator[None]:
-    """A text of many references makes many small objects that live on: the collector would walk them in vain."""
+    """A text of many references makes many small objects that live on: the collector would walk them again and again."""
     was_at_work = gc.isenabled()
     gc.disable()
     try:
@@ -2068,7 +2067,7 @@ def references(text: str, types: Container[str] | None = None) -> list[Reference
     """
     page, types = Page(text), TYPES if types is None else types
     numbers = _numbers(page, measures=any(kind in types for kind in ("amount", "rate", "duration")))
-    found = list(numbers)
+    found = [one for one in numbers if one.type in types]
     found += [one for match in OLD_RULING.finditer(page.plain) for one in _ruling(page, *match.span())]
     if "statute" in types:
         found += _statutes(page)
@@ -2077,8 +2076,7 @@ def references(text: str, types: Container[str] | None = None) -> list[Reference
     if "communique" in types:
         found += _communiques(page)
     if "decision" in types:
-        dates = [one for one in numbers if one.type == "date"]
-        found += _decisions(page, [one for one in numbers if "number" in one.norm], dates)
+        found += _decisions(page, [one for one in numbers if "number" in one.norm], [one for one in numbers if one.type == "date"])
     found.sort(key=lambda one: (one.start, -one.end))
     result, ruling = list[Reference](), 0
     for kind, start, end, norm in found:
@@ -2107,8 +2105,7 @@ def meets(found: Reference, wanted: Reference) -> bool:
     if found.type == "statute":
         return _statute_meets(one, other)
     if found.type == "decision":
-        same_numbers = all(other[key] in (None, one[key]) for key in ("esas", "karar"))
-        return same_numbers and _same_or_unsaid(one["court"], other["court"])
+        return all(other[key] in (None, one[key]) for key in ("esas", "karar")) and _same_or_unsaid(one["court"], other["court"])
     if found.type == "gazette":
         return _same_or_unsaid(one["no"], other["no"]) and _same_or_unsaid(one["date"], other["date"])
     if found.type == "rate":
@@ -2121,14 +2118,13 @@ def _same_or_unsaid(one: str | None, other: str | None) -> bool:
 
 
 def _statute_meets(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    """The same law ("TBK" is "6098"), the article or a range with it ("12-15" meets "13"), the paragraph and clause."""
+    """The same law ("TBK" is "6098"), the article or a range it lies in ("12-15" meets "13"), the paragraph and clause asked for."""
     laws = [LAWS[law][0] or law if law in LAWS else law for law in (found["law"], wanted["law"])]
     article, asked = found["article"].casefold(), wanted["article"].casefold()
     ends = re.fullmatch(r"(\d+)-(\d+)", article)
     inside = ends is not None and asked.isdigit() and int(ends[1]) <= int(asked) <= int(ends[2])
     clause, clause_asked = (found["clause"] or "").casefold(), (wanted["clause"] or "").casefold()
-    return (_same_or_unsaid(*laws) and (article == asked or inside)
-            and wanted["paragraph"] in (None, found["paragraph"])
+    return (_same_or_unsaid(*laws) and (article == asked or inside) and wanted["paragraph"] in (None, found["paragraph"])
             and (clause_asked in ("", clause) or clause.startswith(clause_asked + "-")))
 
 
@@ -2144,8 +2140,7 @@ def describe(reference: Reference) -> str:
         return ", ".join(part for part in (norm["court"], esas, karar, norm["date"]) if part)
     if reference.type == "statute":
         law = f"{norm['law']} " if norm["law"] else ""
-        paragraph, clause = (norm[part] and sign + norm[part] for part, sign in (("paragraph", "/"), ("clause", "-")))
-        return f"{law}m. {norm['article']}{paragraph or ''}{clause or ''}"
+        return f"{law}m. {norm['article']}" + "".join(sign + norm[part] for part, sign in (("paragraph", "/"), ("clause", "-")) if norm[part])
     names = {"rekabet": "Rekabet Kurulu", "ozelge": "özelge", "communique": "Tebliğ", "gazette": "RG"}
     return " ".join([*filter(None, [names.get(reference.type)]), *(str(value) for value in norm.values() if value)])
 
@@ -2422,7 +2417,7 @@ def spearman(xs: Sequence[Fraction | float], ys: Sequence[Fraction | float]) -> 
 
 
 def _mean_ranks(values: Sequence[Fraction | float]) -> list[int]:
-    """Of each value the mean of the ranks that its equals take up, from the lowest, doubled and less one: a whole number."""
+    """Twice each value's mean rank, less one (so that ties stay whole numbers)."""
     in_order = sorted(values)
     return [bisect.bisect_left(in_order, v) + bisect.bisect_right(in_order, v) for v in values]
 
@@ -3110,6 +3105,8 @@ class Service:
                 data += piece
                 if len(data) > LONGEST_REPLY:
                     raise http.client.HTTPException(f"a reply of more than {LONGEST_REPLY} bytes")
+            if response.length:
+                raise http.client.IncompleteRead(data, response.length)
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             hung_up = isinstance(error, (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError))
@@ -3447,7 +3444,7 @@ def attempt_row(answer: Answer, citations: Row) -> Row:
 
 
 def blank_row(answer: Answer, folded: str, template: str) -> Row:
-    """A verdict row of an answer before anybody has judged; whoever judges by what fills in the first three fields."""
+    """A verdict row of an answer before it is judged; the caller fills in criterion_id, judge and dimension."""
     return {**attempt_key(answer), "criterion_id": None, "judge": None, "dimension": None,
             "verdict": None, "by": "judge", "quote": "", "quote_found": None, "reason": "",
             "flagged": addresses_judge(answer.text, folded), "template": template,
@@ -3972,7 +3969,7 @@ def read_attempt(row: Row) -> Attempt:
     tokens_of = [(name, value) for name, value in usage.items() if name.endswith("_tokens")]
     for name, value in (("seconds", row.get("seconds")), ("cost", row.get("cost")), *tokens_of):
         if value is not None and not is_figure(value):
-            raise ValueError(f'"{name}" is {shown(value)}; expected a number')
+            raise ValueError(f'"{name}" is {shown(value)}; expected a number below 1e15')
     try:
         published, differ = ratio(row.get("published", 0)), int(row.get("differ", 0))
     except (ValueError, TypeError, ZeroDivisionError):
@@ -5166,13 +5163,15 @@ def cmd_agree(args: argparse.Namespace) -> int:
     """Measure the agreement of two judges, or of a judge and a person, on the same answers."""
     (name_a, a), (name_b, b) = (read_judge(name, judge)
                                 for name, judge in zip((args.first, args.second), args.judges or (None, None), strict=True))
-    suites = sorted({row["suite"] for rows in (a, b) for row in rows.values()})
+    in_a, in_b = ({row["suite"] for row in rows.values()} for rows in (a, b))
     # What code decided is no judgement; in suite iik all of it is, and compared.
     a, b = ({key: row for key, row in rows.items() if row["suite"] == "iik" or row.get("by") not in ("code", "missing")}
             for rows in (a, b))
+    if in_a & in_b and in_a ^ in_b:
+        say(f"notice: suite {', '.join(sorted(in_a ^ in_b))} is in one of the files only and was left out")
     names = (name_a, name_b) if name_a != name_b else (f"{name_a} (1)", f"{name_b} (2)")
     boards = []
-    for suite in suites:
+    for suite in sorted(in_a & in_b or in_a | in_b):
         first, second = ({key: row for key, row in rows.items() if row["suite"] == suite} for rows in (a, b))
         boards.append(agree_board(first, second, names))
     show(boards, args.format)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -77,6 +78,14 @@ def error(status: int, message: str = "olmadı", headers: dict[str, str] | None 
     return Reply(status, {"error": {"message": message, **fields}}, headers or {})
 
 
+class QuietServer(ThreadingHTTPServer):
+    """A client that hangs up is no error to be printed."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class MockServer:
     """Starts on entering, stops on leaving. `url` has /v1 at its end, `root` has not."""
 
@@ -87,7 +96,7 @@ class MockServer:
         self._now = 0
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http = QuietServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
         self.root = f"http://127.0.0.1:{self._http.server_port}"
         self.url = self.root + "/v1"

@@ -223,6 +223,8 @@ def test_first_name_and_surname_in_two_columns_and_the_line_that_excel_wants_fir
     path = tmp_path / "form.csv"
     path.write_bytes(b"sep=;\r\n" + sheet([["Adı", "Soyadı", "Soru 1"], ["Ayşe", "Işık", RIGHT], ["Ayşe", "Kaya", HALF]]))
     assert scored(data, path)[0] == {"Ayşe Işık": full(100, 0, 0), "Ayşe Kaya": full(50, 0, 0)}
+    path.write_bytes(sheet([["Ad", "Soyad", "Soru", "Cevap"], ["Ayşe", "Işık", "1", RIGHT], ["Ayşe", "Kaya", "1", HALF]]))
+    assert scored(data, path)[0] == {"Ayşe Işık": full(100, 0, 0), "Ayşe Kaya": full(50, 0, 0)}
     path.write_bytes(sheet([["Ad Soyad", "Soyad", "Soru 1"], ["Ayşe Işık", "Işık", RIGHT]]))
     models, said = scored(data, path)
     assert models == {"Ayşe Işık": full(100, 0, 0)} and "left out: Soyad" in said

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import score
 from score import LAWS, TYPES, Reference, checked, cite_row, cited_in, describe, line_of, meets, read_source, references
 
 HERE = Path(__file__).parent
@@ -219,3 +220,21 @@ def test_cite_reads_json_lines_from_standard_input():
     done = subprocess.run([sys.executable, "score.py", "cite", "-", "--json"], cwd=HERE.parent, input='{"id": 1, "text": "TBK m. 1"}\n',
                           capture_output=True, text=True, encoding="utf-8")
     assert json.loads(done.stdout)["refs"][0]["norm"]["article"] == "1"
+
+
+@pytest.mark.parametrize("text, read", [
+    ("Yargıtay 3. HD'nin 2020/15, 2021/22 sayılı kararlarında", ["Yargıtay 3. HD, K. 2020/15", "Yargıtay 3. HD, K. 2021/22"]),
+    ("19.10.2021 tarihli ve 31633 sayılı Resmî Gazete, 1.1.2022 tarihinde yürürlüğe girer", ["RG 31633 2021-10-19", "2021-10-19", "2022-01-01"]),
+    ("2020/1 E., 2020/5 Karar sayısı ile", ["E. 2020/1, K. 2020/5"]),
+    ("Tebliği no: 7 gün", ["7 gün"]),
+    ("TMK'nın 2, eski TBK'nın 27. maddeleri", ["TMK m. 2", "TBK m. 27"]),
+    ("%10-15 gün", ["0.1", "15 gün"]),
+    ("2019, 2020 ve 5.000 TL", ["5000 TL"]),
+    ("6098 sayılı ile Türk Borçlar Kanunu m. 5", ["TBK m. 5"]),
+    ("Hasar başvuru no: 2023/5512 ile sigorta şirketine", ["E. 2023/5512"]),
+    ("19. maddesi/ f. 2", ["m. 19/2"]),
+    ("hisse no 3/8", []),
+    ("fkk 5 ve imk 7", []),
+])
+def test_what_only_an_exception_keeps_right(text, read):
+    assert [score.describe(found) for found in score.references(text)] == read

@@ -245,7 +245,7 @@ def test_a_citation_found_in_any_source_is_known_and_others_are_told_to_the_judg
 @pytest.mark.parametrize("record", [{"citations": {"2020/7007": True}}, {"tool_calls": [{"name": "ara", "arguments": "{}", "output": "-"}]}])
 def test_tool_calls_or_checked_citations_alone_are_a_tool_record(record: Row) -> None:
     answer = score.Answer("irac", "m", "q", 1, "Metin.", "ok", "-", record)
-    assert score.attempt_row(answer, score.Cited(0, []))["tool_record"] is True
+    assert score.attempt_row(answer, {"cited": 0, "unverified": []})["tool_record"] is True
 
 
 @pytest.mark.parametrize(("check", "expected"), [

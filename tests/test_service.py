@@ -133,6 +133,12 @@ def test_case_p20_a_server_that_hangs_up_is_asked_again(ask: Any, faults: list[s
     assert "Traceback" not in ran.err
 
 
+def test_a_truncated_refusal_is_no_refusal(ask: Any) -> None:
+    with JudgeServer([Reply(400, {"error": {"message": "x" * 200}}, fault="cut"), Reply(body=FAIL)]) as server:
+        ran = ask(server.url)
+    assert (ran.code, len(server.requests)) == (0, 2) and "IncompleteRead" in ran.err
+
+
 def test_case_p20_when_the_deadline_ends_the_verdict_is_null_and_the_run_goes_on() -> None:
     reply = lambda request: Reply(fault="close") if b"k0" in request.raw else Reply(body=FAIL)  # noqa: E731
     with JudgeServer(reply) as server:

@@ -354,6 +354,11 @@ def test_a_negative_verb_within_two_words_denies(verb):
         ("üç ay uzat", "Süre üç ay uzatılamaz.", "denied"),
         ("doğrudan memura karşı", "Doğrudan memura karşı dava açılamaz.", "denied"),
         ("üç ay uzat", "Süre üç ay uzatılır.", "asserted"),
+        ("30 gün", "İtiraz süresi 30 gün olup uzatılamaz.", "asserted"),
+        ("30 gün", "Süre 30 gündür ve uzatılamaz.", "asserted"),
+        ("kesin süre", "Kesin süre olduğundan uzatılamaz.", "asserted"),
+        ("iki yıl", "İki yıl geçmeden açılamaz.", "asserted"),
+        ("7 gün", "7 gün içinde ödemez ise takip kesinleşir.", "asserted"),
         ("üç ay uzat", "Süre üç ay uzatılmazsa mühlet biter.", "asserted"),
         ("üç ay uzat", "Süre üç ay uzatılamaz mı?", "asserted"),
         ("üç ay uzat", "Yalnız üç ay uzatılmaz, altı ay da uzatılır.", "asserted"),
@@ -388,6 +393,8 @@ def test_what_a_clause_denies_and_what_not(marker, text, what):
         "yuz",
         "genel mahkeme ",
         "yedi gün değil ",
+        "0",
+        "000 ",
     ],
 )
 def test_three_hundred_kilobytes_of_anything_are_matched_in_a_few_seconds(piece):
