@@ -311,7 +311,7 @@ def test_a_number_in_digits(token, value):
 @pytest.mark.parametrize(("words", "numbers"), [
     ("yirmi otuz", [20, 30]), ("on bir iki", [11, 2]), ("üç yüz", [300]), ("on yüz", [10, 100]), ("bir yüz", [1, 100]), ("dokuz yüz", [900]), ("yüz yüz", [100, 100]),
     ("yüz on", [110]), ("iki bin üç bin", [2003, 1000]), ("bin bin", [1000, 1000]),
-    ("5 bir", [5, 1]), ("bir buçuk bir", [Fraction(3, 2), 1]), ("bin buçuk", [1000, "bucuk"]), ("milyar", ["milyar"]), ("bir milyar", [1000000000]), ("yüz bir yüz", [101, 100]),
+    ("5 bir", [5, 1]), ("5 yüz", [5, 100]), ("0 yüz", [0, 100]), ("iki buçuk yüz", [Fraction(5, 2), 100]), ("bir buçuk bir", [Fraction(3, 2), 1]), ("bin buçuk", [1000, "bucuk"]), ("milyar", ["milyar"]), ("bir milyar", [1000000000]), ("yüz bir yüz", [101, 100]),
 ])
 def test_number_words_in_a_row(words, numbers):
     """The longest number that the words form in their order; the rest begins another."""
@@ -354,6 +354,7 @@ def test_a_negative_verb_within_two_words_denies(verb):
         ("üç ay uzat", "Süre üç ay uzatılamaz.", "denied"),
         ("doğrudan memura karşı", "Doğrudan memura karşı dava açılamaz.", "denied"),
         ("üç ay uzat", "Süre üç ay uzatılır.", "asserted"),
+        ("genel mahkeme", "Görevli yer genel mahkeme, icra bakmaz.", "asserted"),
         ("30 gün", "İtiraz süresi 30 gün olup uzatılamaz.", "asserted"),
         ("30 gün", "Süre 30 gündür ve uzatılamaz.", "asserted"),
         ("kesin süre", "Kesin süre olduğundan uzatılamaz.", "asserted"),
