@@ -8,9 +8,10 @@
     python run.py --data data/irac.jsonl --model MODEL --base-url URL -o answers.jsonl
 
 Any OpenAI-compatible server will do. The key is read from the environment
-(OPENAI_API_KEY, or --key-env NAME); a server without keys needs none. Each question is asked three times, word for word as it stands
-in the data, with 20 minutes an attempt (tools and waiting included) and 16,000 output
-tokens a request. Run the same command again and only what is missing is asked.
+(OPENAI_API_KEY, or --key-env NAME); a server without keys needs none. Each question is
+asked three times, word for word as it stands in the data, with 20 minutes an attempt
+(tools and waiting included) and 16,000 output tokens a request. Run the same command
+again and only what is missing is asked.
 
 Questions (--data), one JSON object a line: "id" and "question" (irac, kategori) or
 "soru" (iik). Unknown fields are ignored; no other field reaches the model.
@@ -97,7 +98,7 @@ MAX_REQUESTS = 50  # ours: the published harness states no bound
 TOOL_CHARS = 40_000  # ours: a longer tool output is cut for the model
 BACKOFF, MAX_WAIT = 2.0, 60.0  # seconds before the second try, doubling; the longest wait
 RETRY_FOR = 300.0  # a request that keeps failing this long is given up
-HEAD_START = 5.0  # the first attempt goes ahead alone: a wrong key or parameter costs one call
+HEAD_START = 5.0  # the first worker goes ahead alone: a wrong key or parameter costs one call
 ERRORS_IN_A_ROW = 10  # so many attempts lost to the service one after another end the run
 
 SUITES = {"soru": "iik", "category": "kategori", "criteria": "irac"}  # the field that only it has
@@ -270,10 +271,8 @@ class Answers:
                 " parameters); give another -o or --label", 2,
             )
         texts = {str(q.id): digest(q.text) for q in questions}
-        keys = [(str(row.get("question_id")), str(row.get("attempt", 1))) for row in ours]
-        return {
-            key for key, row in zip(keys, ours, strict=True) if row.get("question_sha") in (None, texts.get(key[0]))
-        }
+        asked = [(str(row.get("question_id")), str(row.get("attempt", 1)), row.get("question_sha")) for row in ours]
+        return {(name, number) for name, number, sha in asked if sha in (None, texts.get(name))}
 
     def append(self, row: Json) -> None:
         """One row, one write: a kill leaves it whole, or torn at the file's end."""

@@ -165,11 +165,9 @@ DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite,
 def parse_json(text: str) -> Any:
     """JSON without NaN, infinities and duplicate keys; lone surrogates become U+FFFD. Raises ValueError with the reason."""
     try:
-        value, end = DECODER.raw_decode(text := text.strip(" \t\r\n"))
+        value = DECODER.decode(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if end < len(text):
-        raise json.JSONDecodeError("Extra data", text, end)
     return _without_surrogates(value) if "\\" in text and ("\\ud" in text or "\\uD" in text) else value
 
 
@@ -731,7 +729,6 @@ ANSWER_FIELDS: Fields = {
 }
 LAYOUT = "NAME/QUESTION.md or NAME/QUESTION.ATTEMPT.txt"
 FIRST_NAMES = ("ad", "adi", "adiniz", "first name")
-SURNAMES = ("soyad", "soyadi", "soyadiniz", "last name")
 # Column names a spreadsheet may use, folded ("question_id" is "questionid" then), the more telling first.
 COLUMNS = {
     "question_id": ("questionid", "question id", "soruid", "soru id", "soru no", "soruno", "soru numarasi", "soru", "question", "id"),
@@ -740,6 +737,7 @@ COLUMNS = {
               "ogrenci numarasi", "numara", "kullanici adi", "username", "e-posta adresi", "email address", "email"),
     "attempt": ("attempt", "deneme"),
     "status": ("status", "durum"),
+    "surname": ("soyad", "soyadi", "soyadiniz", "last name"),
 }
 
 
@@ -877,14 +875,10 @@ def _csv_rows(path: Path, questions: Mapping[str, Row], problems: list[str]) -> 
     sheet = _read_sheet(path)
     _, header = next(sheet, (0, []))
     columns = _columns(header)
-    names = [fold(name) for name in header]
-    surname = next((place for place, name in enumerate(names) if name in SURNAMES), None)
-    if "model" not in columns or names[columns["model"]] not in FIRST_NAMES:
-        surname = None
     wide = {place: question for place, name in enumerate(header) if (question := _question_of(name, questions))}
     is_long = {"question_id", "answer"} <= columns.keys()
     if not is_long:
-        _check_wide(path, header, {*wide, columns.get("model"), surname}, wide)
+        _check_wide(path, header, columns, wide)
     for line, cells in sheet:
         where = f"{path}:{line}"
         if any(cells[len(header):]):
@@ -893,8 +887,8 @@ def _csv_rows(path: Path, questions: Mapping[str, Row], problems: list[str]) -> 
             continue
         cells += [""] * (len(header) - len(cells))
         row: Row = {field: cells[place] for field, place in columns.items() if cells[place]}
-        if surname is not None and "model" in row:
-            row["model"] = f"{row['model']} {cells[surname]}".strip()
+        if (surname := row.pop("surname", "")) and "model" in row:
+            row["model"] += f" {surname}"
         if is_long:
             if is_number(row.get("attempt", "")):
                 row["attempt"] = int(row["attempt"])
@@ -923,7 +917,7 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InputError(f"{path}:{reader.line_num}: not CSV ({error})") from None
 
 
-def _check_wide(path: Path, header: Sequence[str], used: Container[int | None], wide: Mapping[int, str]) -> None:
+def _check_wide(path: Path, header: Sequence[str], columns: Mapping[str, int], wide: Mapping[int, str]) -> None:
     """Refuse a sheet without questions or with one in two columns; say which columns are left out."""
     if not header:
         raise InputError(f"{path}: is empty; expected a header and a row for each answer or student")
@@ -933,15 +927,19 @@ def _check_wide(path: Path, header: Sequence[str], used: Container[int | None], 
     for question_id, times in Counter(wide.values()).items():
         if times > 1:
             raise InputError(f"{path}:1: {times} columns are for question {question_id}; expected one")
+    used = {*wide, columns.get("model"), columns.get("surname")}
     if unused := [name for place, name in enumerate(header) if name and place not in used]:
         say(f"{path}: notice: these columns are no question and were left out: {', '.join(unused)}")
 
 
 def _columns(header: Sequence[str]) -> dict[str, int]:
-    """Where the known columns are."""
+    """Where the known columns are; a surname is one only beside a first name."""
     places = {fold(name): place for place, name in reversed(list(enumerate(header)))}
     known = {field: [places[name] for name in names if name in places] for field, names in COLUMNS.items()}
-    return {field: found[0] for field, found in known.items() if found}
+    columns = {field: found[0] for field, found in known.items() if found}
+    if "model" not in columns or fold(header[columns["model"]]) not in FIRST_NAMES:
+        columns.pop("surname", None)
+    return columns
 
 
 def _question_of(name: str, questions: Mapping[str, Row]) -> str | None:

@@ -133,6 +133,11 @@ def exchange(module: Any, mutant: Mutant) -> None:
         elif callable(old) and hasattr(inspect.unwrap(old), "__code__"):
             inspect.unwrap(old).__code__ = inspect.unwrap(new).__code__
     take(vars(module)[mutant.owner], names[mutant.owner])
+    forget(module)
+
+
+def forget(module: Any) -> None:
+    """Empty a module's caches: what is remembered is not called."""
     for value in vars(module).values():
         if hasattr(value, "cache_clear"):
             value.cache_clear()
@@ -198,9 +203,7 @@ class Campaign:
         calls, seconds = {}, {}
         for item in session.items:
             seen.clear()
-            for value in vars(score).values():
-                if hasattr(value, "cache_clear"):
-                    value.cache_clear()                     # what is cached is not called
+            forget(score)
             begun = sum(os.times()[:4])
             threading.settrace(watch)
             sys.settrace(watch)
